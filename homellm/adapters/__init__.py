@@ -1,0 +1,1 @@
+"""The only I/O: Docker, sysfs and /proc, GGUF, HTTP, clock, lock."""

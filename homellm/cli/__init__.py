@@ -1,0 +1,1 @@
+"""One file a verb; the only place where things are wired together."""

@@ -1,0 +1,102 @@
+"""What was observed of a running server: by its API, its process, its log and a real request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from homellm.domain.signals import Signal
+from homellm.domain.world import Container, HostGpu, Process
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRow:
+    """One row of llama-server's memory breakdown, in MiB; None where the table leaves a field empty."""
+
+    device: str
+    total_mib: int | None
+    free_mib: int | None
+    self_mib: int | None
+    model_mib: int | None
+    context_mib: int | None
+    compute_mib: int | None
+    unaccounted_mib: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogSummary:
+    """What a server's log tells, after all its lines (of the last load, where there are several).
+
+    None means that the log does not tell. `device` is a device's name as the log gives it, or `cpu`.
+    `weights_mib` sums the model buffers, by buffer name. `kv_mib` and `recurrent_mib` are the caches' sizes.
+    """
+
+    ready: bool = False
+    slots: int | None = None
+    ctx_per_slot: int | None = None
+    kv_unified: bool | None = None
+    device: str | None = None
+    device_pci: str | None = None
+    layers_offloaded: str | None = None
+    slots_used: int = 0
+    memory: tuple[MemoryRow, ...] = ()
+    model_path: str | None = None
+    build: str | None = None
+    verbosity: int | None = None
+    weights_mib: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    kv_mib: float | None = None
+    recurrent_mib: float | None = None
+    compute_mib: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    threads: int | None = None
+    batch: int | None = None
+    ubatch: int | None = None
+    flash_attention: str | None = None
+    kv_types: tuple[str, str] | None = None
+    problems: tuple[Signal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Props:
+    """GET /props, as far as it is used. `n_ctx` is the context of one slot in tokens."""
+
+    total_slots: int | None = None
+    n_ctx: int | None = None
+    model_alias: str | None = None
+    model_path: str | None = None
+    build_info: str | None = None
+    sleeping: bool | None = None
+    template_caps: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """One real chat request. `tokens` is the number of tokens that came back, `error` the server's own words."""
+
+    status: int
+    model: str | None = None
+    tokens: int | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everything a verification saw; None for a witness that could not be asked.
+
+    `reachable` tells whether there was any way from here to the server's port; `url` is the one that was used.
+    `log` covers the present run only; `log_from_start` is False when its first lines are lost to rotation.
+    `gpu` is the host's GPU that was declared, after resolution. `weights_bytes` come from the model file's header.
+    """
+
+    container: Container | None = None
+    url: str = ""
+    reachable: bool = False
+    healthy: bool | None = None
+    props: Props | None = None
+    chat: Chat | None = None
+    log: LogSummary = field(default_factory=LogSummary)
+    log_from_start: bool = True
+    process: Process | None = None
+    gpu: HostGpu | None = None
+    weights_bytes: int | None = None
+    ready_s: float | None = None

@@ -1,0 +1,65 @@
+"""The names and labels that homellm gives to what it makes (design rule: container names, labels, alias, endpoint)."""
+
+from __future__ import annotations
+
+import re
+
+from homellm.domain.stack import SERVER_PORT, Model, Stack
+
+LABEL_STACK = "homellm.stack"
+LABEL_UNIT = "homellm.unit"
+LABEL_ROLE = "homellm.role"
+LABEL_HASH = "homellm.hash"
+LABEL_SECTION = "homellm.section"
+LABEL_VERSION = "homellm.version"
+LABEL_RESTART = "homellm.restart"
+
+ROLE_SERVE = "serve"
+ROLE_PROBE = "probe"
+
+NEXT = ".next"
+FAILED = ".failed"
+PREVIOUS = ".prev-"
+#: How many predecessors of a unit are kept; 1 is the newest.
+PREVIOUS_KEPT = 3
+
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
+_WILDCARDS = ("0.0.0.0", "::", "[::]", "")
+
+
+def legal(text: str) -> str:
+    """`text` with every character that Docker refuses in a container name made `-`."""
+    return _ILLEGAL.sub("-", text)
+
+
+def container_name(stack: Stack, model: Model) -> str:
+    """The canonical name of a model's container: the declared one, else `<stack>-<model>` made legal."""
+    return model.container_name or legal(f"{stack.name}-{model.name}")
+
+
+def network_name(stack: str) -> str:
+    """The name of the network that all containers of a stack share."""
+    return f"homellm-{legal(stack)}"
+
+
+def network_alias(model: Model) -> str:
+    """The host name under which other containers of the stack's network reach the model."""
+    return legal(model.name).lower()
+
+
+def is_wildcard(bind: str) -> bool:
+    """Whether a bind address means every interface."""
+    return bind in _WILDCARDS
+
+
+def url_host(address: str) -> str:
+    """An address as it stands in a URL: IPv6 in brackets."""
+    return f"[{address}]" if ":" in address and not address.startswith("[") else address
+
+
+def endpoint(model: Model) -> str:
+    """The OpenAI-style base URL of a model: on the host when a port is published, else inside the stack's network."""
+    if model.port is None:
+        return f"http://{network_alias(model)}:{SERVER_PORT}/v1"
+    host = "127.0.0.1" if is_wildcard(model.bind) else url_host(model.bind)
+    return f"http://{host}:{model.port}/v1"

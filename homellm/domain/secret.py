@@ -1,0 +1,41 @@
+"""Secrets as a type, so that one printed by accident shows nothing."""
+
+from __future__ import annotations
+
+REDACTED = "<redacted>"
+
+
+class Secret:
+    """A value that must not appear in a plan, log, label, record or rendering.
+
+    `str`, `repr` and formatting give `<redacted>`; `reveal()` gives the value, and is called only where a container's
+    environment is built or a request is authorised.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The value itself."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return REDACTED
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(REDACTED, spec)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._value))
+
+
+def reveal(value: str | Secret) -> str:
+    """The text of a value that may be a secret."""
+    return value.reveal() if isinstance(value, Secret) else value

@@ -1,0 +1,25 @@
+"""Signals: what one line of a server's log means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+Fact = int | float | str | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One line understood. `id` is the kind, `line` the line as it stood, `facts` what was read from it.
+
+    `problem` says that the id is one of the problems that `explain` lists; `hint` what to do about it. `fatal` says
+    that the server cannot become ready after it.
+    """
+
+    id: str
+    line: str
+    facts: Mapping[str, Fact] = field(default_factory=lambda: MappingProxyType({}))
+    problem: bool = False
+    fatal: bool = False
+    hint: str = ""

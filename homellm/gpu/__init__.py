@@ -1,0 +1,1 @@
+"""What a GPU of each api needs in a container. Pure."""

@@ -1,0 +1,1 @@
+"""Log line to Signal; readiness; checks that hold asked against observed. Pure."""

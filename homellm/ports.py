@@ -1,0 +1,201 @@
+"""The Protocols to the outside. adapters/ implements them for real, tests/fakes/ for speed and for made faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from homellm.domain.events import Event
+from homellm.domain.stack import RestartPolicy
+from homellm.domain.world import (
+    Container,
+    EngineInfo,
+    Host,
+    Image,
+    ModelFile,
+    Network,
+    Process,
+)
+
+Json = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A container just made and the warnings that the engine gave with it (a discarded limit, say)."""
+
+    id: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """What a throwaway container printed (stdout and stderr together) and how it ended."""
+
+    exit_code: int
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class PullProgress:
+    """Bytes of a pull so far, over all layers; `total_bytes` grows while layers are discovered."""
+
+    status: str
+    done_bytes: int
+    total_bytes: int
+
+
+class Stream(Protocol):
+    """A log or pull stream. Iterating blocks; `close` from another thread ends it within moments."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Frames as the engine sends them: not lines, and not stamped."""
+
+    def close(self) -> None:
+        """End the stream; safe to call twice and from any thread."""
+
+
+class PullStream(Protocol):
+    """A pull under way."""
+
+    def __iter__(self) -> Iterator[PullProgress]:
+        """Progress until the image is here. Raises PullFailed."""
+
+    def close(self) -> None:
+        """Give up the pull; safe to call twice and from any thread."""
+
+
+class Engine(Protocol):
+    """A Docker Engine. Every method raises EngineUnreachable when it does not answer.
+
+    Those that take a container's id or name raise ContainerGone when there is none, and EngineRefused, with a
+    translated message, for every other error of the engine.
+    """
+
+    def info(self) -> EngineInfo:
+        """The engine itself."""
+
+    def list_containers(self, labels: Mapping[str, str | None]) -> tuple[Container, ...]:
+        """All containers, stopped ones too, that carry these labels; a value of None asks for the label alone."""
+
+    def published_ports(self) -> tuple[tuple[str, int, str], ...]:
+        """(host address, port, container name) of every port that a running container of anybody publishes."""
+
+    def find_container(self, ref: str) -> Container | None:
+        """The container of that id or exact name, or None."""
+
+    def inspect(self, ref: str) -> Json:
+        """The engine's own JSON of a container, whole."""
+
+    def create(self, name: str, body: Json) -> Created:
+        """Make a container from an API body. Raises NameTaken for a name in use."""
+
+    def start(self, ref: str) -> None:
+        """Start a container; one that runs is left alone."""
+
+    def kill(self, ref: str, signal: str) -> None:
+        """Send a signal (`SIGTERM`); a container that does not run is left alone."""
+
+    def wait(self, ref: str, timeout_s: float) -> int | None:
+        """The exit code once it does not run any more, or None after `timeout_s`."""
+
+    def rename(self, ref: str, name: str) -> None:
+        """Give a container another name. Raises NameTaken."""
+
+    def set_restart_policy(self, ref: str, policy: RestartPolicy) -> None:
+        """Change the restart policy in place."""
+
+    def remove(self, ref: str) -> None:
+        """Remove a container that does not run and its anonymous volumes; one that is gone is left alone."""
+
+    def logs(self, ref: str, *, since: str | None, follow: bool, tail: int | None = None) -> Stream:
+        """A container's log, both streams; `since` is a time in the engine's own text."""
+
+    def find_image(self, ref: str) -> Image | None:
+        """The image of that name or id if it is here."""
+
+    def pull(self, ref: str) -> PullStream:
+        """Bring an image. Nothing happens before the stream is iterated."""
+
+    def probe(self, image: str, args: tuple[str, ...], labels: Mapping[str, str]) -> ProbeResult:
+        """Run a throwaway container of an image that is here, without network and mounts, and remove it."""
+
+    def find_network(self, name: str) -> Network | None:
+        """The network of that exact name, or None."""
+
+    def create_network(self, name: str, labels: Mapping[str, str]) -> None:
+        """Make a bridge network; one of that name is left alone."""
+
+    def connect_network(self, network: str, ref: str, aliases: tuple[str, ...]) -> None:
+        """Join a container to a network."""
+
+    def list_networks(self, labels: Mapping[str, str | None]) -> tuple[Network, ...]:
+        """All networks that carry these labels."""
+
+    def remove_network(self, name: str) -> None:
+        """Remove a network; one that is gone is left alone. Raises EngineRefused while containers use it."""
+
+    def put_file(self, ref: str, path: str, data: bytes) -> None:
+        """Write a small file into a container, running or not. Raises EngineRefused for a read-only root."""
+
+    def get_file(self, ref: str, path: str) -> bytes | None:
+        """Read a small file out of a container, or None when there is none."""
+
+    def memory_usage(self, ref: str) -> int | None:
+        """Bytes of memory that the container uses now by the engine's own statistics; None when it does not run."""
+
+
+class HostPort(Protocol):
+    """The machine that runs the engine, through the roots that were given."""
+
+    def snapshot(self) -> Host:
+        """GPUs, CPUs, memory and listeners as they are now."""
+
+    def process(self, container: Container) -> Process | None:
+        """The process of a container, None unless its cgroup names the container."""
+
+
+class ModelFiles(Protocol):
+    """The files of models on this machine."""
+
+    def look(self, path: Path) -> ModelFile:
+        """What stands at a path; reads a GGUF's header only."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpReply:
+    """An HTTP answer. `status` 0 means that nobody answered, `error` says why."""
+
+    status: int
+    body: bytes = b""
+    error: str = ""
+
+
+class Http(Protocol):
+    """HTTP to a server under test. Never raises for a server's fault: it is in the reply."""
+
+    def get(self, url: str, *, timeout_s: float, api_key: str | None = None) -> HttpReply:
+        """GET."""
+
+    def post(self, url: str, body: Json, *, timeout_s: float, api_key: str | None = None) -> HttpReply:
+        """POST JSON."""
+
+
+class Clock(Protocol):
+    """Time, so that tests can make it pass."""
+
+    def monotonic(self) -> float:
+        """Seconds since some fixed moment; never goes back."""
+
+    def now(self) -> datetime:
+        """The wall clock, in UTC."""
+
+
+class EventSink(Protocol):
+    """Where events go: a terminal, plain lines, JSON."""
+
+    def emit(self, event: Event) -> None:
+        """Take one event; called from one thread only."""

@@ -1,0 +1,1 @@
+"""ContainerSpec to API body, docker run and compose, and back. Pure."""

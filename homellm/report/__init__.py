@@ -1,0 +1,1 @@
+"""Event sinks: terminal, plain lines, JSON."""

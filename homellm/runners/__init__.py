@@ -1,0 +1,1 @@
+"""Model and World to ContainerSpec, in the dialect of the image. Pure."""
