@@ -40,6 +40,32 @@ class EngineInfo:
         """Whether the daemon runs without root (SecurityOptions)."""
         return any("rootless" in option for option in self.security)
 
+    @property
+    def userns_remap(self) -> bool:
+        """Whether containers run in a user namespace of their own (`userns-remap`), as those of rootless always do."""
+        return any("userns" in option for option in self.security)
+
+    @property
+    def selinux(self) -> bool:
+        """Whether the daemon labels containers for SELinux."""
+        return any("selinux" in option for option in self.security)
+
+    @property
+    def desktop(self) -> bool:
+        """Whether it is Docker Desktop, whose containers run in a virtual machine of its own."""
+        return "Docker Desktop" in self.os
+
+    @property
+    def snap(self) -> bool:
+        """Whether it is the snap, which sees only some folders of the machine."""
+        return self.root_dir.startswith("/var/snap/docker")
+
+    @property
+    def major(self) -> int:
+        """The first number of its version; 0 when that is no number."""
+        number = self.version.partition(".")[0]
+        return int(number) if number.isdigit() else 0
+
 
 @dataclass(frozen=True, slots=True)
 class Image:
@@ -107,12 +133,17 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A TCP port in use on the host: address as text, and who holds it where that can be read."""
+    """A TCP port in use on the host: address as text, and who holds it where that can be read.
+
+    `user` is the owner's name, or number where it has none; `unit` the systemd unit that the process belongs to.
+    """
 
     address: str
     port: int
     pid: int | None = None
     process: str | None = None
+    user: str | None = None
+    unit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +166,10 @@ class ModelFile:
 class HostGpu:
     """A GPU of the host. `id` is `vendor:device` in hex, `render_node` a name below /dev/dri, `render_gid` its group.
 
-    `memory_bytes` is its own memory where the driver tells; `uuid` and `minor` are NVIDIA's.
+    `render_node` is None when nothing stands there; `drm_node` is the name that the kernel gives it all the same, and
+    `render_number` its `major:minor`. `memory_bytes` is its own memory where the driver tells, `shared_bytes` what it
+    may take of the machine's besides, `used_bytes` what is used of both; `uuid` and `minor` are NVIDIA's. Under WSL2
+    a card is known by neither address nor id: both are empty.
     """
 
     pci: str
@@ -149,6 +183,14 @@ class HostGpu:
     memory_bytes: int | None = None
     uuid: str | None = None
     minor: int | None = None
+    drm_node: str | None = None
+    render_number: str | None = None
+    shared_bytes: int | None = None
+    used_bytes: int | None = None
+
+
+#: A limit that is none, as the kernel counts it (RLIM_INFINITY).
+UNLIMITED = 2**64 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +198,13 @@ class Host:
     """The machine that runs the engine, as far as its roots can be read; None where they cannot.
 
     `online_cpus` are the CPUs that a container may use. `performance_cpus` and `efficiency_cpus` are told apart by
-    the kernel on hybrid processors, else both empty.
+    the kernel on hybrid processors, else both empty. `contained` tells that homellm itself runs in a container and
+    sees its own /dev and /proc in place of the machine's. `hypervisor` names the virtual machine's maker, empty on
+    bare metal or where it is not told. `unprivileged` is a system whose root is not the machine's (LXC).
+    `nvidia_toolkit` is any part of NVIDIA's toolkit, `nvidia_hook` the part that the engine's own request needs;
+    `cdi_devices` are the names that CDI files define (`nvidia.com/gpu=GPU-…`); `wsl_cuda` is CUDA as WSL2 brings it.
+    `kfd_gid` is the group of /dev/kfd, which ROCm needs. `memlock_bytes` is the most memory that a process of the
+    daemon may lock without the capability (UNLIMITED for no limit).
     """
 
     readable: bool = False
@@ -174,11 +222,23 @@ class Host:
     nvidia_devices: bool = False
     nvidia_toolkit: bool = False
     listeners: tuple[Listener, ...] | None = None
+    contained: bool = False
+    hypervisor: str = ""
+    unprivileged: bool = False
+    nvidia_hook: bool = False
+    cdi_devices: tuple[str, ...] = ()
+    wsl_cuda: bool = False
+    kfd_gid: int | None = None
+    memlock_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """The effect, read from /proc of a container's own process. Sizes in bytes; `cpus` as the kernel writes a list."""
+    """The effect, read from /proc of a container's own process. Sizes in bytes; `cpus` as the kernel writes a list.
+
+    `gpu_bytes` is the GPU memory that it holds by PCI address, as its open files of /dev/dri tell (fdinfo); None
+    where they cannot be read, empty where they tell nothing.
+    """
 
     pid: int
     cpus: str
@@ -186,6 +246,7 @@ class Process:
     resident_bytes: int
     groups: tuple[int, ...] = ()
     read_bytes: int | None = None
+    gpu_bytes: tuple[tuple[str, int], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
