@@ -1,0 +1,144 @@
+"""What a llama-server's container has besides its argv: mounts, log rotation, health check, networks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from homellm.domain.names import network_alias, network_name
+from homellm.domain.spec import EnvVar, HealthCheck, LogConfig, Mount, NetworkAttachment, PublishedPort
+from homellm.domain.stack import SERVER_PORT, Model, Stack
+from homellm.domain.world import EngineInfo, Image
+from homellm.errors import Problem
+from homellm.runners.arguments import Paths
+from homellm.runners.places import problem_at
+
+MODELS_DIR = "/models"
+MMPROJ_DIR = "/mmproj"
+TEMPLATES_DIR = "/templates"
+
+#: The drivers that take max-size; journald and others refuse it (`unknown log opt`).
+ROTATING_DRIVERS = ("json-file", "local")
+#: Large models load for minutes: until then the image's own health check must not call the container unhealthy.
+START_PERIOD_S = 600
+#: Networks of the engine itself, which know no aliases.
+BUILT_IN_NETWORKS = ("bridge", "default", "host", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The mounts that bring a model's files into the container, and where they stand there."""
+
+    mounts: tuple[Mount, ...]
+    paths: Paths
+    problems: tuple[Problem, ...] = ()
+
+
+def files(model: Model, weights: Path) -> Files:
+    """Mounts, read-only, of the folders in which a model's files stand.
+
+    The whole folder, since the parts of a split GGUF stand side by side and the server looks for them there.
+    """
+    mounts = [_folder(weights, MODELS_DIR, "the weights, and the further parts of a split GGUF")]
+    if model.mmproj is not None:
+        mounts.append(_folder(model.mmproj, MMPROJ_DIR, "the projector"))
+    if model.chat_template_file is not None:
+        mounts.append(_folder(model.chat_template_file, TEMPLATES_DIR, "the chat template"))
+    mounts.extend(
+        Mount("volume" if v.named else "bind", v.source, v.target, v.read_only, "a mount of your own")
+        for v in model.volumes
+    )
+    paths = Paths(
+        model=f"{MODELS_DIR}/{weights.name}",
+        mmproj=f"{MMPROJ_DIR}/{model.mmproj.name}" if model.mmproj else None,
+        chat_template=f"{TEMPLATES_DIR}/{model.chat_template_file.name}" if model.chat_template_file else None,
+    )
+    return Files(tuple(mounts), paths, _twice(model, mounts))
+
+
+def _folder(file: Path, target: str, because: str) -> Mount:
+    return Mount("bind", str(file.parent), target, read_only=True, because=because)
+
+
+def _twice(model: Model, mounts: list[Mount]) -> tuple[Problem, ...]:
+    targets = [mount.target.rstrip("/") or "/" for mount in mounts]
+    return tuple(
+        problem_at(
+            model,
+            "volumes",
+            id="mount-target-taken",
+            message=f"{model.name}: two mounts stand at {target} in the container",
+            hint=f"Choose another target; {MODELS_DIR}, {MMPROJ_DIR} and {TEMPLATES_DIR} hold the model's own files.",
+        )
+        for target in sorted({target for target in targets if targets.count(target) > 1})
+    )
+
+
+def published(model: Model) -> tuple[PublishedPort, ...]:
+    """The published port, if one is declared."""
+    if model.port is None:
+        return ()
+    return (PublishedPort(model.bind.strip("[]"), model.port, SERVER_PORT),)
+
+
+def attachments(model: Model, stack: Stack) -> tuple[NetworkAttachment, ...]:
+    """The stack's own network first, then the declared ones; the model is reached by the same alias on each."""
+    alias = (network_alias(model),)
+    own = NetworkAttachment(network_name(stack.name), alias)
+    others = dict.fromkeys(name for name in model.networks if name != own.name)
+    return (own, *(NetworkAttachment(name, alias, external=True) for name in others))
+
+
+def network_problems(model: Model) -> tuple[Problem, ...]:
+    """Networks that a container cannot join beside the stack's own."""
+    return tuple(
+        problem_at(
+            model,
+            "networks",
+            id="network-built-in",
+            message=f"{model.name}: the network `{name}` is the engine's own, and knows no names of containers",
+            hint="Name a network of your own; docker network create NAME makes one.",
+        )
+        for name in model.networks
+        if name in BUILT_IN_NETWORKS
+    )
+
+
+def environment(model: Model) -> tuple[EnvVar, ...]:
+    """The API key and the declared variables."""
+    own = [EnvVar(name, value, "a variable of your own") for name, value in model.env.items()]
+    if model.api_key is None:
+        return tuple(own)
+    because = "only callers with this key are served; by environment, since argv is there for everybody to read"
+    return (EnvVar("LLAMA_API_KEY", model.api_key, because), *own)
+
+
+def log_config(model: Model, engine: EngineInfo) -> tuple[LogConfig | None, tuple[str, ...]]:
+    """The log driver with its rotation, and a note where the log cannot be rotated or read.
+
+    Rotation is the engine's, and only where its driver has it: with any other the engine refuses the options.
+    """
+    driver = model.log.driver or engine.log_driver
+    if driver not in ROTATING_DRIVERS:
+        config = LogConfig(driver) if model.log.driver else None
+        return config, (_log_note(model, driver),)
+    options: dict[str, str] = {}
+    if model.log.max_size is not None:
+        options["max-size"] = model.log.max_size
+        if model.log.max_files is not None:
+            options["max-file"] = str(model.log.max_files)
+    return (LogConfig(driver, options) if options or model.log.driver else None), ()
+
+
+def _log_note(model: Model, driver: str) -> str:
+    if driver == "none":
+        return f"{model.name}: the log driver `none` keeps no log, so what only a log can prove stays unknown"
+    return f"{model.name}: the log driver `{driver}` rotates by its own rules; max_size and max_files are not passed on"
+
+
+def health_check(image: Image | None) -> HealthCheck | None:
+    """The image's own health check with a start period; none for an image that has none, or that waits long enough."""
+    own = image.health_check if image else None
+    if own is None or not own.test or own.test[0] == "NONE" or own.start_period_s >= START_PERIOD_S:
+        return None
+    return HealthCheck(own.test, START_PERIOD_S)

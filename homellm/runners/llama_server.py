@@ -1,0 +1,94 @@
+"""llama-server: what a declared model becomes, as a container, in this world. Pure."""
+
+from __future__ import annotations
+
+from homellm.domain.dialect import Dialect
+from homellm.domain.names import container_name
+from homellm.domain.spec import ContainerSpec
+from homellm.domain.stack import Model, Stack
+from homellm.domain.world import World
+from homellm.errors import Problem
+from homellm.runners import container
+from homellm.runners.arguments import arguments
+from homellm.runners.built import Built
+from homellm.runners.known_build import assumed_dialect
+from homellm.runners.places import problem_at
+
+#: What a llama-server's help cannot lack; an image without it is another program.
+_ESSENTIAL = ("--model", "--alias", "--parallel", "--ctx-size", "--host", "--port")
+#: The capability that mlock needs in a container (facts: only for root in the initial user namespace).
+MLOCK_CAPABILITY = "IPC_LOCK"
+
+
+def build(model: Model, stack: Stack, world: World) -> Built:
+    """The container that serves `model`, or every reason why this image or host cannot."""
+    weights = model.source.path
+    if weights is None:
+        return Built(None, (_no_file(model),))
+    dialect, dialect_notes = dialect_of(model, world)
+    name = build_name(model, dialect)
+    if foreign := [flag for flag in _ESSENTIAL if not dialect.has(flag)]:
+        return Built(None, (_not_llama_server(model, foreign),))
+    files = container.files(model, weights)
+    argv = arguments(model, dialect, files.paths, build=name)
+    log, log_notes = container.log_config(model, world.engine)
+    problems = (*argv.problems, *files.problems, *container.network_problems(model))
+    notes = (*dialect_notes, *argv.notes, *log_notes)
+    if problems:
+        return Built(None, problems, notes, files.paths.model)
+    spec = ContainerSpec(
+        name=container_name(stack, model),
+        image=model.image,
+        args=argv.args,
+        env=container.environment(model),
+        mounts=files.mounts,
+        ports=container.published(model),
+        networks=container.attachments(model, stack),
+        restart=model.restart,
+        cpuset=model.cpuset,
+        cpu_shares=model.cpu_shares,
+        memory_bytes=model.memory_bytes,
+        shm_size_bytes=model.shm_size_bytes,
+        cap_add=(MLOCK_CAPABILITY,) if model.mlock else (),
+        log=log,
+        health_check=container.health_check(world.images.get(model.image)),
+        stop_grace_s=model.stop_grace_s,
+        labels=model.labels,
+    )
+    return Built(spec, (), notes, files.paths.model)
+
+
+def dialect_of(model: Model, world: World) -> tuple[Dialect, tuple[str, ...]]:
+    """The dialect of a model's image, or the assumed one and a note that says so."""
+    asked = world.dialects.get(model.image)
+    if asked is not None and asked.flags:
+        return asked, ()
+    known = assumed_dialect()
+    why = "did not tell its flags" if model.image in world.images else "is not here yet"
+    return known, (f"{model.name}: {model.image} {why}; flags are assumed to be those of build {known.build}",)
+
+
+def build_name(model: Model, dialect: Dialect) -> str:
+    """Image and build for messages."""
+    version = dialect.version.removeprefix("version:").strip()
+    return f"{model.image} ({version})" if version else model.image
+
+
+def _no_file(model: Model) -> Problem:
+    return problem_at(
+        model,
+        "source",
+        id="source-without-file",
+        message=f"{model.name}: llama-server is started from a GGUF file, and {model.source} names none",
+        hint="Name a file: source: gguf:/path/to/model.gguf",
+    )
+
+
+def _not_llama_server(model: Model, missing: list[str]) -> Problem:
+    return problem_at(
+        model,
+        "image",
+        id="image-not-llama-server",
+        message=f"{model.name}: the image {model.image} is no llama-server: its help lacks {', '.join(missing)}",
+        hint="Choose an image whose entrypoint is llama-server, such as ghcr.io/ggml-org/llama.cpp:server",
+    )
