@@ -1,0 +1,24 @@
+"""Rules of the whole suite: a test that was skipped proves nothing, so in CI it fails the run."""
+
+import os
+
+import pytest
+
+
+def pytest_terminal_summary(terminalreporter):
+    skipped = terminalreporter.getreports("skipped")
+    if skipped and skips_are_failures():
+        terminalreporter.section("skipped tests fail the run (CI=true)", red=True)
+        for report in skipped:
+            terminalreporter.line(f"{report.nodeid}: {report.longrepr}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session, exitstatus):
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if exitstatus == pytest.ExitCode.OK and skips_are_failures() and reporter.getreports("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def skips_are_failures() -> bool:
+    return os.environ.get("CI") == "true"
