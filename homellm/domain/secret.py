@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 REDACTED = "<redacted>"
+
+_ANYWHERE = re.compile(r"PASSWORD|PASSWD|PASSPHRASE|SECRET|APIKEY|CREDENTIAL", re.IGNORECASE)
+_AS_A_WORD = re.compile(r"(?:^|[_.-])(?:KEY|TOKEN|AUTH|PASS|PWD)S?(?:$|[_.-])", re.IGNORECASE)
+
+
+def looks_secret(name: str) -> bool:
+    """Whether a variable of that name holds a secret (`HF_TOKEN`, `API_KEY`, `DB_PASSWORD`), judged by its words."""
+    return bool(_ANYWHERE.search(name) or _AS_A_WORD.search(name))
 
 
 class Secret:

@@ -28,6 +28,16 @@ class Place:
     column: int
     excerpt: str = ""
 
+    @property
+    def pointed(self) -> str:
+        """The line with its number, and a caret under the column; long lines are cut around it."""
+        start = max(0, self.column - 80)
+        shown = ("…" if start else "") + self.excerpt[start : start + 120]
+        before = ("…" if start else "") + self.excerpt[start : self.column - 1]
+        gutter = " " * len(str(self.line))
+        pad = "".join("\t" if char == "\t" else " " for char in before)
+        return f"{self.line} | {shown}\n{gutter} | {pad}^"
+
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
