@@ -13,6 +13,7 @@ LABEL_HASH = "homellm.hash"
 LABEL_SECTION = "homellm.section"
 LABEL_VERSION = "homellm.version"
 LABEL_RESTART = "homellm.restart"
+LABEL_MAKER = "homellm.maker"
 
 ROLE_SERVE = "serve"
 ROLE_PROBE = "probe"

@@ -48,6 +48,7 @@ class CreateNetwork(Step):
     """Make the network of the stack."""
 
     kind: ClassVar[str] = "create-network"
+    stack: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

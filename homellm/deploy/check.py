@@ -1,0 +1,68 @@
+"""`check`: hold what runs against what is declared, at any time, and change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from homellm.deploy.converge import Job, look, settle
+from homellm.deploy.gather import gather
+from homellm.deploy.observe import observe_now, subject_of
+from homellm.deploy.record import write_record
+from homellm.deploy.scope import Scope
+from homellm.deploy.select import select
+from homellm.deploy.session import Emit, Options, Ports
+from homellm.deploy.telling import serving_report, with_verdicts
+from homellm.deploy.threads import side_by_side
+from homellm.deploy.verify import Limits, failed_gates, gate_problem
+from homellm.domain.events import ModelFinished, Progress, StackFinished, StackOpened
+from homellm.domain.names import LABEL_HASH
+from homellm.domain.reports import ModelReport, StackReport
+from homellm.domain.stack import Model, Stack
+from homellm.domain.verdicts import State, judge
+from homellm.errors import HomellmError
+from homellm.health.checks import judge_all
+
+
+def check(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scope: Scope, emit: Emit) -> StackReport:
+    """Ask every witness of every model, with one real request to each; judged as `up` judges, and nothing undone."""
+    models = select(stack, only)
+    info = ports.engine.info()
+    emit(StackOpened(stack.name, tuple(m.name for m in models), (f"Docker {info.version}",)))
+    job = Job(stack, gather(stack, models, ports), ports, options, scope, Limits.of(options, ports))
+    work: dict[str, Callable[[Emit], ModelReport]] = {model.name: partial(_one, model, job) for model in models}
+    reports = side_by_side(work, emit)
+    scope.check()
+    report = StackReport(stack=stack.name, models=tuple(reports[model.name] for model in models))
+    emit(StackFinished(report))
+    return report
+
+
+def _one(model: Model, job: Job, emit: Emit) -> ModelReport:
+    emit(Progress(model.name, "verifying"))
+    try:
+        report = _judged(model, job)
+    except HomellmError as error:
+        report = ModelReport(name=model.name, state=State.FAILED, problems=error.problems)
+    emit(ModelFinished(report))
+    return report
+
+
+def _judged(model: Model, job: Job) -> ModelReport:
+    desired, unit, _ = settle(model, job.stack, job.world)
+    subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world)
+    container = unit.current
+    if container is None or not container.running:
+        return look(model, container, subject, job.ports)
+    evidence = observe_now(container, subject, job.ports)
+    verdicts = judge_all(model, evidence, expected_path=subject.expected_path)
+    state = judge(verdicts)
+    write_record(container.id, evidence, verdicts, state, job.ports)
+    problems = tuple(gate_problem(gate, model.name) for gate in failed_gates(verdicts))
+    report = with_verdicts(serving_report(model, container, state), verdicts, evidence)
+    notes = () if container.label(LABEL_HASH) == desired.hash else (_DIFFERS,)
+    return replace(report, problems=problems, notes=notes)
+
+
+_DIFFERS = "It was started from another declaration or image than the present ones; homellm plan shows the difference."

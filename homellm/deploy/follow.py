@@ -1,0 +1,119 @@
+"""Follow a container until its server is ready or has failed: one queue, fed by threads that block (design rule 8)."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from homellm.deploy.scope import Scope
+from homellm.deploy.session import Ports
+from homellm.deploy.witness import OK, find_url
+from homellm.domain.signals import Signal
+from homellm.domain.world import NEVER, Container
+from homellm.errors import HomellmError
+from homellm.health.lines import LineDecoder
+from homellm.health.signals import read_line
+from homellm.ports import Stream
+
+#: How often the process is looked at; the log itself is followed, not polled.
+TICK_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line came; `signal` is what it means, None when it means nothing to us."""
+
+    signal: Signal | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogEnded:
+    """The log stream ended: the container did, or the stream was cut. `error` is why, when the engine said so."""
+
+    error: HomellmError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A look at the process: whether /health says ok, and a number that grows while the server works at all."""
+
+    healthy: bool
+    progress: int
+
+
+Happening = LogLine | LogEnded | Tick
+
+
+def since(container: Container) -> str | None:
+    """From when a container's log belongs to its present run: since the end of the run before, if there was one.
+
+    Since StartedAt would lose the first lines (seen by running): the engine stamps some before it.
+    """
+    return None if container.finished_at == NEVER else container.finished_at
+
+
+class Follower:
+    """Feeds `happenings` from a log stream and from looks at the process, until it is closed."""
+
+    def __init__(self, container: Container, ports: Ports, scope: Scope) -> None:
+        self.happenings: queue.Queue[Happening] = queue.Queue()
+        self._container = container
+        self._ports = ports
+        self._scope = scope
+        self._closed = threading.Event()
+        self._stream: Stream | None = None
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self.reopen()
+        self._spawn(self._tick)
+
+    def reopen(self) -> None:
+        """Follow the log again from the beginning of this run, after the stream was cut."""
+        stream = self._ports.engine.logs(self._container.id, since=since(self._container), follow=True)
+        self._stream = stream
+        self._spawn(lambda: self._read(stream))
+
+    def close(self) -> None:
+        """End the threads; safe to call twice."""
+        self._closed.set()
+        if self._stream is not None:
+            self._stream.close()
+
+    def _spawn(self, work: Callable[[], None]) -> None:
+        # Daemon threads: one that hangs in a system call must not keep the process from leaving.
+        threading.Thread(target=work, daemon=True).start()
+
+    def _read(self, stream: Stream) -> None:
+        error: HomellmError | None = None
+        decoder = LineDecoder()
+        try:
+            for frame in stream:
+                for line in decoder.feed(frame):
+                    self.happenings.put(LogLine(read_line(line)))
+            for line in decoder.finish():
+                self.happenings.put(LogLine(read_line(line)))
+        except HomellmError as gone:
+            error = gone
+        if not self._closed.is_set():
+            self.happenings.put(LogEnded(error))
+
+    def _tick(self) -> None:
+        while not self._closed.wait(TICK_S) and not self._scope.cancelled:
+            try:
+                self.happenings.put(self._look())
+            except HomellmError:
+                continue  # the engine is away: the log stream tells that too, and is waited on
+
+    def _look(self) -> Tick:
+        url, reply = find_url(self._container, self._ports.http)
+        return Tick(healthy=bool(url) and reply.status == OK, progress=self._progress())
+
+    def _progress(self) -> int:
+        """A number that changes while the process works: bytes resident and read, else the engine's own statistics."""
+        process = self._ports.host.process(self._container)
+        if process is not None:
+            return process.resident_bytes + (process.read_bytes or 0)
+        return self._ports.engine.memory_usage(self._container.id) or 0

@@ -1,0 +1,85 @@
+"""`logs`: the logs of models, line by line, followed if asked."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+
+from homellm.deploy.scope import Scope
+from homellm.deploy.select import select
+from homellm.deploy.session import Ports
+from homellm.domain.names import LABEL_STACK, container_name
+from homellm.domain.stack import Model, Stack
+from homellm.errors import HomellmError, Refused
+from homellm.health.lines import LineDecoder
+from homellm.planning.units import sort_unit
+from homellm.ports import Stream
+
+#: (model, line without its end); from the calling thread alone.
+Write = Callable[[str, str], None]
+
+
+def logs(
+    stack: Stack,
+    only: tuple[str, ...],
+    ports: Ports,
+    scope: Scope,
+    *,
+    follow: bool,
+    tail: int | None,
+    write: Write,
+) -> None:
+    """Write the logs of the models named, merged as they come.
+
+    A model that has no container but a failed one gives that one's log: it is kept for this. Raises Refused when
+    no model has any.
+    """
+    streams = _streams(stack, select(stack, only), ports, follow=follow, tail=tail)
+    if not streams:
+        raise Refused(f"no container of the stack {stack.name} has a log", hint="homellm up starts it.", id="no-log")
+    happenings: queue.Queue[tuple[str, str] | HomellmError | None] = queue.Queue()
+    for name, stream in streams.items():
+        threading.Thread(target=_read, args=(name, stream, happenings), daemon=True).start()
+
+    def close() -> None:
+        for stream in streams.values():
+            stream.close()
+
+    with scope.closing(close):
+        ended = 0
+        while ended < len(streams):
+            happening = happenings.get()
+            if isinstance(happening, tuple):
+                write(*happening)
+                continue
+            ended += 1
+            if happening is not None and not scope.cancelled:
+                raise happening
+
+
+def _streams(
+    stack: Stack, models: tuple[Model, ...], ports: Ports, *, follow: bool, tail: int | None
+) -> dict[str, Stream]:
+    containers = ports.engine.list_containers({LABEL_STACK: stack.name})
+    streams: dict[str, Stream] = {}
+    for model in models:
+        unit = sort_unit(container_name(stack, model), model.name, containers)
+        container = unit.next or unit.current or unit.failed
+        if container is not None:
+            streams[model.name] = ports.engine.logs(container.id, since=None, follow=follow, tail=tail)
+    return streams
+
+
+def _read(name: str, stream: Stream, happenings: queue.Queue[tuple[str, str] | HomellmError | None]) -> None:
+    decoder = LineDecoder()
+    try:
+        for frame in stream:
+            for line in decoder.feed(frame):
+                happenings.put((name, line))
+        for line in decoder.finish():
+            happenings.put((name, line))
+    except HomellmError as error:
+        happenings.put(error)
+        return
+    happenings.put(None)

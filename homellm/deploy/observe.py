@@ -1,0 +1,157 @@
+"""Gather evidence of a running container from every witness: API, process, log, record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
+
+from homellm.deploy.follow import since
+from homellm.deploy.record import read_record
+from homellm.deploy.session import Ports
+from homellm.deploy.witness import OK, ask_props, ask_token, find_url
+from homellm.domain.evidence import Chat, Evidence, LogSummary
+from homellm.domain.secret import reveal
+from homellm.domain.stack import Gpu, Model
+from homellm.domain.world import Container, HostGpu, World
+from homellm.errors import HomellmError, Problem
+from homellm.gpu import resolve
+from homellm.health.lines import LineDecoder
+from homellm.health.signals import read_line
+from homellm.health.summary import Summariser
+from homellm.ports import HttpReply
+from homellm.runners.recognise import recognise
+
+#: Between `listening` in the log and an answer through the engine's port proxy pass milliseconds.
+SETTLE_S = 5.0
+#: One token of a large model on a slow machine takes this long at most; a server that hangs is told from a slow one.
+TOKEN_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a container is held against: the model, where its weights stand inside, and facts of file and host."""
+
+    model: Model
+    expected_path: str
+    weights_bytes: int | None = None
+    gpu: HostGpu | None = None
+
+
+def subject_of(model: Model, expected_path: str, gpu: Gpu | None, world: World) -> Subject:
+    """The subject for a model in this world."""
+    file = world.model_files.get(str(model.source.path)) if model.source.path else None
+    resolved = resolve(gpu, world.host) if gpu is not None else None
+    return Subject(
+        model=model,
+        expected_path=expected_path,
+        weights_bytes=file.weights_bytes if file else None,
+        gpu=None if isinstance(resolved, Problem) else resolved,
+    )
+
+
+def subject_of_container(container: Container, model: Model) -> Subject:
+    """A container held against its own argv: what a predecessor is proved by after an undo.
+
+    Only what argv tells is asked: the alias, the weights' path, slots and context.
+    """
+    served = recognise(container.args)
+    own = Model(
+        name=served.alias or model.name,
+        source=model.source,
+        image=container.image,
+        parallel=served.parallel or model.parallel,
+        ctx=served.ctx or model.ctx,
+        api_key=model.api_key,
+        embedding=model.embedding,
+    )
+    return Subject(model=own, expected_path=served.model_path or "")
+
+
+def observe_ready(
+    container: Container, subject: Subject, log: LogSummary, ports: Ports, *, ready_s: float | None, timeout_s: float
+) -> Evidence:
+    """Ask every live witness of a server that is ready, with one real request; `log` is what was read while waiting."""
+    return _evidence(container, subject, log, ports, ready_s=ready_s, ask=True, timeout_s=min(timeout_s, TOKEN_S))
+
+
+def observe_now(container: Container, subject: Subject, ports: Ports) -> Evidence:
+    """Everything that can be seen of a container at any time: its whole log of this run, and one real request."""
+    log = read_log(container, ports)
+    record = read_record(container, ports)
+    if log.slots is None and record is not None:
+        log = replace(record.log, problems=record.log.problems + log.problems)  # the load lines are lost to rotation
+    return _evidence(container, subject, log, ports, ready_s=None, ask=True, timeout_s=TOKEN_S)
+
+
+def observe_quickly(container: Container, subject: Subject, ports: Ports) -> Evidence:
+    """The live witnesses alone: no log is read and no token is asked for."""
+    return _evidence(container, subject, LogSummary(), ports, ready_s=None, ask=False, timeout_s=TOKEN_S)
+
+
+def read_log(container: Container, ports: Ports) -> LogSummary:
+    """The summary of a container's log of its present run; an empty one when the engine keeps none."""
+    summariser = Summariser()
+    decoder = LineDecoder()
+    try:
+        stream = ports.engine.logs(container.id, since=since(container), follow=False)
+        for frame in stream:
+            for line in decoder.feed(frame):
+                _add(summariser, line)
+        for line in decoder.finish():
+            _add(summariser, line)
+    except HomellmError:
+        return summariser.summary()  # a driver that keeps no log: the other witnesses decide
+    return summariser.summary()
+
+
+def _add(summariser: Summariser, line: str) -> None:
+    signal = read_line(line)
+    if signal is not None:
+        summariser.add(signal)
+
+
+def _settled(container: Container, ports: Ports) -> tuple[str, HttpReply]:
+    """The server's URL once /health says ok: the log may say `listening` a moment before a published port answers."""
+    attempts: Retrying = Retrying(
+        retry=retry_if_result(lambda found: found[1].status != OK),
+        stop=stop_after_delay(SETTLE_S),
+        wait=wait_fixed(0.05),
+        retry_error_callback=lambda state: state.outcome.result() if state.outcome else ("", HttpReply(0)),
+    )
+    found: tuple[str, HttpReply] = attempts(find_url, container, ports.http)
+    return found
+
+
+def _evidence(
+    container: Container,
+    subject: Subject,
+    log: LogSummary,
+    ports: Ports,
+    *,
+    ready_s: float | None,
+    ask: bool,
+    timeout_s: float,
+) -> Evidence:
+    model = subject.model
+    key = reveal(model.api_key) if model.api_key is not None else None
+    url, reply = find_url(container, ports.http) if container.running else ("", None)
+    if ready_s is not None:
+        url, reply = _settled(container, ports)
+    chat: Chat | None = None
+    if url and ask:
+        chat = ask_token(url, model, ports.http, key, timeout_s)
+    return Evidence(
+        container=container,
+        url=url,
+        reachable=bool(url),
+        healthy=reply.status == OK if reply is not None and reply.status else None,
+        props=ask_props(url, ports.http, key) if url else None,
+        chat=chat,
+        log=log,
+        log_from_start=log.slots is not None or log.model_path is not None,
+        process=ports.host.process(container),
+        gpu=subject.gpu,
+        weights_bytes=subject.weights_bytes,
+        ready_s=ready_s,
+    )

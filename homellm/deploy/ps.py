@@ -1,0 +1,53 @@
+"""`ps`: what runs of the stack, by inspect and record alone: quick, and it asks no server anything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from homellm.deploy.record import read_record
+from homellm.deploy.session import Ports
+from homellm.deploy.telling import serving_report
+from homellm.domain.names import LABEL_STACK, container_name
+from homellm.domain.reports import ModelReport, StackReport
+from homellm.domain.stack import Model, Stack
+from homellm.domain.verdicts import State
+from homellm.domain.world import Container
+from homellm.errors import Problem
+from homellm.planning.units import Unit, sort_unit
+
+
+def ps(stack: Stack, ports: Ports) -> StackReport:
+    """The state of every model of the stack."""
+    containers = ports.engine.list_containers({LABEL_STACK: stack.name})
+    units = [(model, sort_unit(container_name(stack, model), model.name, containers)) for model in stack.models]
+    return StackReport(stack=stack.name, models=tuple(_one(model, unit, ports) for model, unit in units))
+
+
+def _one(model: Model, unit: Unit, ports: Ports) -> ModelReport:
+    current = unit.current
+    if current is None:
+        state = State.STARTING if unit.next is not None and unit.next.running else State.ABSENT
+        return ModelReport(name=model.name, state=state, container=unit.next.name if unit.next else None)
+    crashes = _crashes(current, model)
+    if crashes is not None:
+        return replace(serving_report(model, current, State.FAILED), problems=(crashes,))
+    if not current.running:
+        return replace(serving_report(model, current, State.STOPPED), endpoint=None)
+    record = read_record(current, ports)
+    if record is None:
+        return serving_report(model, current, State.UNVERIFIED)
+    report = serving_report(model, current, record.state)
+    return replace(report, slots=record.log.slots, ctx=record.log.ctx_per_slot, device=record.log.device)
+
+
+def _crashes(container: Container, model: Model) -> Problem | None:
+    """A container that the engine restarts again and again: in such a loop it is `running` for moments (facts)."""
+    if container.status != "restarting" and container.restart_count == 0:
+        return None
+    return Problem(
+        id="crash-loop",
+        message=f"{container.name} ended and was started again {container.restart_count} times,"
+        f" last exit code {container.exit_code}",
+        hint=f"Read its log: homellm logs {model.name}",
+        model=model.name,
+    )

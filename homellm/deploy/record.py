@@ -1,0 +1,91 @@
+"""The record: what a verification learned, kept as a small file inside the container (design rule 4).
+
+It counts only for the run it was made in (the same StartedAt), and it is read only where live witnesses cannot tell:
+a log loses its load lines by rotation, and a token need not be asked for at every `up`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from homellm.deploy.session import Ports
+from homellm.domain.evidence import Chat, Evidence, LogSummary
+from homellm.domain.verdicts import State, Verdict
+from homellm.domain.world import Container
+from homellm.errors import HomellmError
+
+PATH = "/.homellm.json"
+FORMAT = 1
+_LOG = TypeAdapter(LogSummary)
+_CHAT = TypeAdapter(Chat)
+_VERDICTS = TypeAdapter(tuple[Verdict, ...])
+
+
+class Record:
+    """What a record holds. `state` is what the verdicts meant when they were given."""
+
+    def __init__(self, state: State, verdicts: tuple[Verdict, ...], log: LogSummary, chat: Chat | None) -> None:
+        self.state = state
+        self.verdicts = verdicts
+        self.log = log
+        self.chat = chat
+
+
+def write_record(ref: str, evidence: Evidence, verdicts: tuple[Verdict, ...], state: State, ports: Ports) -> bool:
+    """Keep what was learned; False when the container cannot take a file (a read-only root)."""
+    if evidence.container is None:
+        return False
+    data = {
+        "format": FORMAT,
+        "started_at": evidence.container.started_at,
+        "state": state.value,
+        "verdicts": _plain(verdicts),
+        "log": _plain(evidence.log),
+        "chat": _plain(evidence.chat),
+    }
+    try:
+        ports.engine.put_file(ref, PATH, json.dumps(data).encode())
+    except HomellmError:
+        return False
+    return True
+
+
+def _plain(value: object) -> object:
+    """A frozen value as JSON has it; pydantic reads it back, but cannot write read-only mappings."""
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def read_record(container: Container, ports: Ports) -> Record | None:
+    """The record of this very run of a container; None when there is none, it is of another run, or it is damaged."""
+    try:
+        raw = ports.engine.get_file(container.id, PATH)
+        data = json.loads(raw) if raw else None
+    except (HomellmError, ValueError):
+        return None
+    if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("started_at") != container.started_at:
+        return None
+    return _parse(cast("dict[str, object]", data))
+
+
+def _parse(data: dict[str, object]) -> Record | None:
+    try:
+        chat = data.get("chat")
+        return Record(
+            State(str(data.get("state"))),
+            _VERDICTS.validate_python(data.get("verdicts")),
+            _LOG.validate_python(data.get("log")),
+            _CHAT.validate_python(chat) if chat is not None else None,
+        )
+    except (ValidationError, ValueError):
+        return None

@@ -1,0 +1,82 @@
+"""`restart`: stop and start what runs, and prove it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from homellm.deploy.converge import Job, settle
+from homellm.deploy.gather import gather
+from homellm.deploy.observe import subject_of
+from homellm.deploy.record import write_record
+from homellm.deploy.scope import Scope
+from homellm.deploy.select import select
+from homellm.deploy.session import Emit, Options, Ports
+from homellm.deploy.swap import Swap
+from homellm.deploy.telling import failed_report, serving_report, with_verdicts
+from homellm.deploy.threads import side_by_side
+from homellm.deploy.verify import Limits, Outcome, failed_gates, refusal, verify
+from homellm.domain.events import ModelFinished, Progress, StackFinished, StackOpened
+from homellm.domain.reports import ModelReport, StackReport
+from homellm.domain.stack import Model, Stack
+from homellm.domain.steps import Plan, StartContainer, StopContainer, VerifyModel
+from homellm.domain.verdicts import State, judge
+from homellm.errors import HomellmError
+
+
+def restart(
+    stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scope: Scope, emit: Emit
+) -> StackReport:
+    """Stop, start and verify the containers that are there, as they are; `up` is what applies a changed file."""
+    models = select(stack, only)
+    info = ports.engine.info()
+    with ports.lock(info, stack.name):
+        emit(StackOpened(stack.name, tuple(m.name for m in models), (f"Docker {info.version}",)))
+        job = Job(stack, gather(stack, models, ports), ports, options, scope, Limits.of(options, ports))
+        work: dict[str, Callable[[Emit], ModelReport]] = {model.name: partial(_one, model, job) for model in models}
+        reports = side_by_side(work, emit)
+    scope.check()
+    report = StackReport(stack=stack.name, models=tuple(reports[model.name] for model in models))
+    emit(StackFinished(report))
+    return report
+
+
+def _one(model: Model, job: Job, emit: Emit) -> ModelReport:
+    report = _restarted(model, job, emit)
+    emit(ModelFinished(report))
+    return report
+
+
+def _restarted(model: Model, job: Job, emit: Emit) -> ModelReport:
+    desired, unit, _ = settle(model, job.stack, job.world)
+    current = unit.current
+    if current is None:
+        return ModelReport(name=model.name, state=State.ABSENT, notes=("Nothing to restart: homellm up starts it.",))
+    subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world)
+    outcomes: list[Outcome] = []
+
+    def prove(ref: str, scope: Scope) -> None:
+        emit(Progress(model.name, "loading"))
+        outcomes.append(verify(ref, subject, job.ports, scope, job.limits, job.options.engine_return_s))
+        refused = refusal(outcomes[-1], model.name)
+        if refused is not None:
+            raise refused
+
+    cause = "asked for by homellm restart"
+    start = StartContainer(target=current.name, model=model.name, cause=cause)
+    stop = StopContainer(target=current.name, model=model.name, grace_s=model.stop_grace_s, cause=cause, undo=(start,))
+    steps = (stop, start, VerifyModel(target=current.name, model=model.name, cause=cause))
+    lock = job.turns.take(model.gpu or "cpu", job.scope)
+    try:
+        Swap(job.ports, job.scope, emit, prove, job.options.engine_return_s).run(Plan(steps))
+    except HomellmError as error:
+        report = failed_report(model, error.problems, job.ports.engine.find_container(current.name))
+        return replace(report, checks=failed_gates(outcomes[-1].verdicts) if outcomes else (), changed=True)
+    finally:
+        lock.release()
+    outcome = outcomes[-1]
+    state = judge(outcome.verdicts)
+    write_record(current.id, outcome.evidence, outcome.verdicts, state, job.ports)
+    report = replace(serving_report(model, current, state), ready_s=outcome.evidence.ready_s, changed=True)
+    return with_verdicts(report, outcome.verdicts, outcome.evidence)

@@ -1,0 +1,56 @@
+"""What a verb works with: the ports to the outside and the options that people gave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from homellm.domain.events import Event
+from homellm.domain.world import EngineInfo
+from homellm.ports import Clock, Engine, HostPort, Http, ModelFiles
+
+Emit = Callable[[Event], None]
+
+
+class DialectCache(Protocol):
+    """What images answered to --version and --help, by image id. May forget at any time."""
+
+    def get(self, image_id: str) -> tuple[str, str] | None:
+        """(version text, help text), or None."""
+
+    def put(self, image_id: str, version_text: str, help_text: str) -> None:
+        """Keep an answer if that is possible; never raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The outside. `lock` gives the one right to change a stack; it raises Locked when somebody else has it.
+
+    `maker` names the namespace within which that lock holds; it becomes a label of what is made (design rule 10).
+    """
+
+    engine: Engine
+    host: HostPort
+    files: ModelFiles
+    http: Http
+    clock: Clock
+    lock: Callable[[EngineInfo, str], AbstractContextManager[object]]
+    cache: DialectCache
+    maker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What people ask of a verb. `wait_timeout_s` is the total for all models, `stall_timeout_s` for no progress.
+
+    `engine_return_s` is how long an engine that went away during the verb is waited for.
+    """
+
+    wait_timeout_s: float = 600
+    stall_timeout_s: float = 120
+    engine_return_s: float = 60
+    force_recreate: bool = False
+    remove_orphans: bool = False
+    debug: bool = False

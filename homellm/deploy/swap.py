@@ -1,0 +1,142 @@
+"""Carry out the steps of a plan, and take them back. The only code that creates, stops, renames and removes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from homellm.deploy.engine_return import wait_for_engine
+from homellm.deploy.scope import Scope, shielded
+from homellm.deploy.session import Emit, Ports
+from homellm.deploy.stopping import stop
+from homellm.domain.events import Note, StepFinished, StepStarted
+from homellm.domain.names import LABEL_STACK
+from homellm.domain.steps import (
+    CreateContainer,
+    CreateNetwork,
+    Plan,
+    RemoveContainer,
+    RemoveNetwork,
+    RenameContainer,
+    SetRestartPolicy,
+    StartContainer,
+    Step,
+    StopContainer,
+    VerifyModel,
+)
+from homellm.errors import ContainerGone, EngineUnreachable, HomellmError
+from homellm.render.body import api_body
+
+#: Steps that are taken back even when they fail half-way. A creation or a renaming that fails has done nothing, and
+#: what bears the name then may be somebody else's.
+_HALF_DONE = (StopContainer, VerifyModel, SetRestartPolicy)
+
+#: Verifies the container of that name; raises HomellmError when it is not as declared.
+Verify = Callable[[str, Scope], None]
+
+
+@dataclass(slots=True)
+class Swap:
+    """The execution of one unit's plan.
+
+    `verify` is called for the plan's VerifyModel steps. An engine that went away is waited for `engine_return_s`
+    before anything is taken back. `done` are the steps that were carried out, for the undo.
+    """
+
+    ports: Ports
+    scope: Scope
+    emit: Emit
+    verify: Verify
+    engine_return_s: float
+    done: list[Step] = field(default_factory=list)
+
+    def run(self, plan: Plan) -> None:
+        """Carry out every step in order.
+
+        A step that fails takes all before it back, in reverse order, and its error is raised. Ctrl-C is heeded
+        between steps until the verification has passed: the renames after it take milliseconds and are finished.
+        """
+        proved = False
+        try:
+            for step in plan.steps:
+                if not proved:
+                    self.scope.check()
+                self._do(step, self.scope)
+                proved = proved or isinstance(step, VerifyModel)
+        except HomellmError as error:
+            self.undo(error)
+            raise
+
+    def undo(self, reason: HomellmError) -> None:
+        """Take back what was done, newest first; what cannot be taken back is told and the rest goes on."""
+        scope = shielded()
+        if isinstance(reason, EngineUnreachable):
+            wait_for_engine(self.ports, self.engine_return_s)
+        for step in reversed(self.done):
+            for back in step.undo:
+                try:
+                    self._carry_out(back, scope)
+                except ContainerGone:
+                    continue  # what is gone needs no undo
+                except HomellmError as error:
+                    text = f"could not {back.title}: {error} (while taking back after: {reason})"
+                    self.emit(Note(text, model=back.model, warning=True))
+        self.done.clear()
+
+    def _do(self, step: Step, scope: Scope) -> None:
+        self.emit(StepStarted(step))
+        half_done = isinstance(step, _HALF_DONE)
+        if half_done:
+            self.done.append(step)
+        try:
+            self._carry_out(step, scope)
+        except EngineUnreachable:
+            if isinstance(step, StartContainer):
+                self.done.append(step)  # nobody knows whether it started: stopping it is right either way
+            raise
+        if not half_done:
+            self.done.append(step)
+        if isinstance(step, CreateContainer):
+            self._join_networks(step)
+        self.emit(StepFinished(step))
+
+    def _carry_out(self, step: Step, scope: Scope) -> None:
+        engine = self.ports.engine
+        match step:
+            case CreateContainer():
+                self._create(step)
+            case StartContainer():
+                engine.start(step.target)
+            case StopContainer():
+                stop(step.target, step.grace_s, self.ports, scope)
+            case VerifyModel():
+                self.verify(step.target, scope)
+            case SetRestartPolicy():
+                engine.set_restart_policy(step.target, step.policy)
+            case RenameContainer():
+                engine.rename(step.target, step.name)
+            case RemoveContainer():
+                remove(step.target, self.ports, scope)
+            case CreateNetwork():
+                engine.create_network(step.target, {LABEL_STACK: step.stack})
+            case RemoveNetwork():
+                engine.remove_network(step.target)
+            case _:
+                raise TypeError(f"no way to carry out {step.kind}")
+
+    def _create(self, step: CreateContainer) -> None:
+        # `no` whatever is declared: a successor that is not verified must not come up by itself.
+        created = self.ports.engine.create(step.target, api_body(step.spec, step.labels, restart="no"))
+        for warning in created.warnings:
+            self.emit(Note(f"the engine warns: {warning}", model=step.model, warning=True))
+
+    def _join_networks(self, step: CreateContainer) -> None:
+        """Join the networks after the first: Engine 20.10 takes one at creation."""
+        for network in step.spec.networks[1:]:
+            self.ports.engine.connect_network(network.name, step.target, network.aliases)
+
+
+def remove(ref: str, ports: Ports, scope: Scope, grace_s: float = 0) -> None:
+    """Stop a container and remove it; one that is gone is done."""
+    stop(ref, grace_s, ports, scope)
+    ports.engine.remove(ref)

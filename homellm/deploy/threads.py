@@ -1,0 +1,70 @@
+"""Work for several models at once: daemon threads that put events on one queue, which the calling thread reads."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from homellm.deploy.scope import Scope
+from homellm.deploy.session import Emit
+from homellm.domain.events import Event
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class _Done(Generic[Result]):
+    key: str
+    result: Result | None
+    error: BaseException | None
+
+
+def side_by_side(work: Mapping[str, Callable[[Emit], Result]], emit: Emit) -> dict[str, Result]:
+    """Run every piece of work in a thread of its own and give their results by key.
+
+    `emit` is called from the calling thread alone. An error of any piece is raised here at once; the others are daemon
+    threads and end with the process, so a piece of work turns the errors that it expects into results.
+    """
+    happenings: queue.Queue[Event | _Done[Result]] = queue.Queue()
+
+    def run(key: str, piece: Callable[[Emit], Result]) -> None:
+        try:
+            happenings.put(_Done(key, piece(happenings.put), None))
+        except BaseException as error:  # noqa: BLE001 - carried to the calling thread and raised there
+            happenings.put(_Done(key, None, error))
+
+    for key, piece in work.items():
+        threading.Thread(target=run, args=(key, piece), name=f"homellm-{key}", daemon=True).start()
+    results: dict[str, Result] = {}
+    while len(results) < len(work):
+        happening = happenings.get()
+        if not isinstance(happening, _Done):
+            emit(happening)
+            continue
+        if happening.error is not None:
+            raise happening.error
+        if happening.result is not None:
+            results[happening.key] = happening.result
+    return results
+
+
+class Turns:
+    """Loads on one device come one after another: two at once slow each other and reckon with wrong memory."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, threading.Lock] = {}
+        self._guard = threading.Lock()
+
+    def take(self, device: str, scope: Scope) -> threading.Lock:
+        """Wait for the turn on a device and give its lock, held. Raises Interrupted on Ctrl-C."""
+        with self._guard:
+            lock = self._locks.setdefault(device, threading.Lock())
+        while not lock.acquire(timeout=_LOOK_UP_S):
+            scope.check()
+        return lock
+
+
+_LOOK_UP_S = 0.1

@@ -1,0 +1,233 @@
+"""Follow a container until it is ready, gather what every witness says, and judge it."""
+
+from __future__ import annotations
+
+import queue
+from dataclasses import dataclass, replace
+
+from homellm.deploy.engine_return import wait_for_engine
+from homellm.deploy.follow import TICK_S, Follower, Happening, LogEnded, LogLine, Tick
+from homellm.deploy.observe import Subject, observe_ready
+from homellm.deploy.scope import Scope
+from homellm.deploy.session import Options, Ports
+from homellm.domain.evidence import Evidence
+from homellm.domain.verdicts import Verdict
+from homellm.domain.world import Container
+from homellm.errors import ContainerGone, EngineUnreachable, Problem, Refused
+from homellm.health.checks import judge_all
+from homellm.health.exits import diagnose_exit
+from homellm.health.readiness import Readiness
+from homellm.health.summary import Summariser
+
+#: How long /health may be the only one that says ready: a log driver that keeps nothing, or words nobody knows.
+HEALTH_ALONE_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a verification found. `problem` is why the server never became ready; then there are no verdicts."""
+
+    evidence: Evidence
+    verdicts: tuple[Verdict, ...] = ()
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Until when, on the clock's own scale, and how long nothing may move."""
+
+    deadline: float
+    stall_timeout_s: float
+    total_s: float
+
+    @staticmethod
+    def of(options: Options, ports: Ports) -> Limits:
+        """The limits of a verb that begins now."""
+        return Limits(
+            deadline=ports.clock.monotonic() + options.wait_timeout_s,
+            stall_timeout_s=options.stall_timeout_s,
+            total_s=options.wait_timeout_s,
+        )
+
+
+def verify(
+    ref: str, subject: Subject, ports: Ports, scope: Scope, limits: Limits, engine_return_s: float = 0
+) -> Outcome:
+    """Follow the container named `ref` until it is ready or has failed, and judge it.
+
+    Raises Interrupted on Ctrl-C, ContainerGone when somebody removed it, EngineUnreachable when the engine stays away.
+    """
+    return _Verification(ref, subject, ports, scope, limits, engine_return_s).run()
+
+
+class _Verification:
+    def __init__(
+        self, ref: str, subject: Subject, ports: Ports, scope: Scope, limits: Limits, engine_return_s: float
+    ) -> None:
+        self._ref = ref
+        self._subject = subject
+        self._ports = ports
+        self._scope = scope
+        self._limits = limits
+        self._engine_return_s = engine_return_s
+        self._begun = ports.clock.monotonic()
+        self._moved = self._begun
+        self._progress = -1
+        self._healthy_since: float | None = None
+        self._ready = False
+        self._restart_reading()
+
+    def _restart_reading(self) -> None:
+        self._summariser = Summariser()
+        self._readiness = Readiness()
+
+    def run(self) -> Outcome:
+        container = self._find()
+        if not container.running:
+            return self._ended(container)
+        follower = Follower(container, self._ports, self._scope)
+        with self._scope.closing(follower.close):
+            follower.start()
+            problem = self._until_ready(follower)
+            if problem is not None:
+                return Outcome(Evidence(container=self._find(), log=self._summariser.summary()), problem=problem)
+            evidence = observe_ready(
+                self._find(),
+                self._subject,
+                self._summariser.summary(),
+                self._ports,
+                ready_s=self._ports.clock.monotonic() - self._begun,
+                timeout_s=max(TICK_S, self._limits.deadline - self._ports.clock.monotonic()),
+            )
+        return Outcome(evidence, judge_all(self._subject.model, evidence, expected_path=self._subject.expected_path))
+
+    def _until_ready(self, follower: Follower) -> Problem | None:
+        """None once it is ready, else why it never was."""
+        while True:
+            self._scope.check()
+            problem = self._out_of_time()
+            if problem is not None:
+                return problem
+            try:
+                happening = follower.happenings.get(timeout=TICK_S)
+            except queue.Empty:
+                continue
+            problem = self._take(happening, follower)
+            if problem is not None or self._ready:
+                return problem
+
+    def _take(self, happening: Happening, follower: Follower) -> Problem | None:
+        match happening:
+            case LogLine(signal):
+                self._moved = self._ports.clock.monotonic()
+                if signal is not None:
+                    self._summariser.add(signal)
+                    self._readiness.add(signal)
+                self._ready = self._readiness.ready
+            case Tick(healthy, progress):
+                self._ready = self._ready_by_health(healthy)
+                self._note_progress(progress)
+            case LogEnded(error):
+                return self._log_ended(follower, error)
+        return None
+
+    def _ready_by_health(self, healthy: bool) -> bool:
+        now = self._ports.clock.monotonic()
+        if not healthy:
+            self._healthy_since = None
+            return False
+        if self._healthy_since is None:
+            self._healthy_since = now
+        return now - self._healthy_since >= HEALTH_ALONE_S
+
+    def _note_progress(self, progress: int) -> None:
+        if progress != self._progress:
+            self._progress = progress
+            self._moved = self._ports.clock.monotonic()
+
+    def _out_of_time(self) -> Problem | None:
+        now = self._ports.clock.monotonic()
+        name = self._subject.model.name
+        if now >= self._limits.deadline:
+            return Problem(
+                id="timeout",
+                message=f"{name} was not ready within {self._limits.total_s:.0f} s",
+                hint="Give it more time with --wait-timeout, or look at its log: homellm logs " + name,
+                model=name,
+            )
+        if now - self._moved >= self._limits.stall_timeout_s:
+            return Problem(
+                id="stalled",
+                message=f"{name} wrote no log line and its memory did not change for"
+                f" {self._limits.stall_timeout_s:.0f} s while loading",
+                hint="Look at its log, or wait longer with --stall-timeout.",
+                model=name,
+            )
+        return None
+
+    def _log_ended(self, follower: Follower, error: object) -> Problem | None:
+        """The stream ended: because the container did, or because it was cut. Only inspect can tell."""
+        container = self._find()
+        if container.running:
+            if error is None or isinstance(error, EngineUnreachable):
+                self._restart_reading()
+                follower.reopen()
+            return None
+        return self._ended(container).problem
+
+    def _find(self) -> Container:
+        try:
+            container = self._ports.engine.find_container(self._ref)
+        except EngineUnreachable:
+            wait_for_engine(self._ports, self._engine_return_s)
+            container = self._ports.engine.find_container(self._ref)
+        if container is None:
+            raise ContainerGone(
+                f"the container {self._ref} was removed while homellm waited for it",
+                hint="Find out who removed it (docker events), then run homellm up again.",
+            )
+        return container
+
+    def _ended(self, container: Container) -> Outcome:
+        summary = self._summariser.summary()
+        problem = diagnose_exit(
+            container.exit_code,
+            oom_killed=container.oom_killed,
+            summary=summary,
+            memory_limit_bytes=container.memory_bytes or None,
+            image=self._subject.model.image,
+        )
+        return Outcome(
+            Evidence(container=container, log=summary), problem=replace(problem, model=self._subject.model.name)
+        )
+
+
+def gates_passed(outcome: Outcome) -> bool:
+    """Whether nothing forbids a commit: it became ready, and no gate failed or is unknown."""
+    return outcome.problem is None and not failed_gates(outcome.verdicts)
+
+
+def failed_gates(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
+    """The gates that were not passed."""
+    return tuple(v for v in verdicts if v.gate and v.verdict in ("fail", "unknown"))
+
+
+def refusal(outcome: Outcome, model: str) -> Refused | None:
+    """Why a container may not be committed, as an error to raise; None when it may."""
+    if outcome.problem is not None:
+        return Refused(outcome.problem.message, problems=(outcome.problem,))
+    gates = failed_gates(outcome.verdicts)
+    if not gates:
+        return None
+    problems = tuple(gate_problem(gate, model) for gate in gates)
+    return Refused(problems[0].message, problems=problems)
+
+
+def gate_problem(gate: Verdict, model: str) -> Problem:
+    """A gate that was not passed, in words."""
+    observed = gate.text or gate.observed
+    if gate.verdict == "unknown":
+        message = f"{gate.id}: asked {gate.asked}, but it could not be seen ({gate.source})"
+    else:
+        message = f"{gate.id}: asked {gate.asked}, observed {observed} ({gate.source})"
+    return Problem(id=f"gate-{gate.id}", message=message, hint=gate.hint, model=model)

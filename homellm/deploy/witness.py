@@ -1,0 +1,117 @@
+"""The live witnesses of a server: its API, asked from here, and one real request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import cast
+
+from homellm.domain.evidence import Chat, Props
+from homellm.domain.names import is_wildcard, url_host
+from homellm.domain.stack import SERVER_PORT, Model
+from homellm.domain.world import Container
+from homellm.ports import Http, HttpReply, Json
+
+#: An answer of /health and /props takes milliseconds, also under load: it does not wait for a slot.
+QUICK_S = 5.0
+UNAVAILABLE = 503
+OK = 200
+
+
+def base_urls(container: Container) -> tuple[str, ...]:
+    """The URLs under which the server may be reached from here: where it is published, then its own address."""
+    urls = [
+        f"http://{'127.0.0.1' if is_wildcard(ip) else url_host(ip)}:{host_port}"
+        for ip, host_port, port in container.ports
+        if port == SERVER_PORT and host_port
+    ]
+    urls += [f"http://{url_host(address)}:{SERVER_PORT}" for address in container.addresses.values() if address]
+    return tuple(dict.fromkeys(urls))
+
+
+def find_url(container: Container, http: Http) -> tuple[str, HttpReply]:
+    """The first URL that answers /health, and what it answered; an empty URL when none does."""
+    reply = HttpReply(status=0, error="the container has no address that can be reached from here")
+    for url in base_urls(container):
+        reply = http.get(f"{url}/health", timeout_s=QUICK_S)
+        if reply.status:
+            return url, reply
+    return "", reply
+
+
+def is_loading(container: Container, http: Http) -> bool:
+    """Whether the server says that it is still loading its model; one that cannot be asked is taken as ready."""
+    return find_url(container, http)[1].status == UNAVAILABLE
+
+
+def ask_props(url: str, http: Http, api_key: str | None) -> Props | None:
+    """GET /props; None when it is not there or not for us."""
+    reply = http.get(f"{url}/props", timeout_s=QUICK_S, api_key=api_key)
+    found = _json(reply)
+    if reply.status != OK or found is None:
+        return None
+    settings = _mapping(found.get("default_generation_settings"))
+    caps = _mapping(found.get("chat_template_caps"))
+    return Props(
+        total_slots=_int(found.get("total_slots")),
+        n_ctx=_int(settings.get("n_ctx")),
+        model_alias=_text(found.get("model_alias")),
+        model_path=_text(found.get("model_path")),
+        build_info=_text(found.get("build_info")),
+        sleeping=_bool(found.get("is_sleeping")),
+        template_caps={str(k): v for k, v in caps.items() if isinstance(v, bool)},
+    )
+
+
+def ask_token(url: str, model: Model, http: Http, api_key: str | None, timeout_s: float) -> Chat:
+    """One real request under the model's name: a chat of one token, or one embedding."""
+    if model.embedding:
+        body: Json = {"model": model.name, "input": "hello"}
+        reply = http.post(f"{url}/v1/embeddings", body, timeout_s=timeout_s, api_key=api_key)
+    else:
+        body = {"model": model.name, "messages": [{"role": "user", "content": "hello"}], "max_tokens": 1}
+        reply = http.post(f"{url}/v1/chat/completions", body, timeout_s=timeout_s, api_key=api_key)
+    found = _json(reply) or {}
+    if reply.status != OK:
+        return Chat(status=reply.status, error=_error(found) or reply.error or f"HTTP {reply.status}")
+    return Chat(status=reply.status, model=_text(found.get("model")), tokens=_tokens(found, model.embedding))
+
+
+def _tokens(found: Mapping[str, object], embedding: bool) -> int | None:
+    """How many tokens came back; for an embedding, 1 when a vector with numbers in it came back."""
+    if embedding:
+        data = found.get("data")
+        vector = _mapping(data[0]).get("embedding") if isinstance(data, list) and data else None
+        return 1 if isinstance(vector, list) and vector else 0
+    return _int(_mapping(found.get("usage")).get("completion_tokens"))
+
+
+def _error(found: Mapping[str, object]) -> str:
+    error = found.get("error")
+    if isinstance(error, str):
+        return error
+    return _text(_mapping(error).get("message")) or ""
+
+
+def _json(reply: HttpReply) -> Mapping[str, object] | None:
+    try:
+        found = json.loads(reply.body)
+    except ValueError:
+        return None
+    return _mapping(found) if isinstance(found, dict) else None
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _int(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _bool(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
