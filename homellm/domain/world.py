@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from homellm.domain.dialect import Dialect
+from homellm.domain.gguf import GgufHeader
 from homellm.domain.spec import HealthCheck
 
 #: What the engine says for a time that never was.
@@ -150,7 +151,8 @@ class Listener:
 class ModelFile:
     """What stands at a model's path. `needed_bytes` is what its header promises, None when there is no header to read.
 
-    `state` is ok, missing, unreadable, directory, not-gguf or truncated; `reason` says more in words.
+    `state` is ok, missing, unreadable, directory, not-gguf or truncated; `reason` says more in words. Sizes are those
+    of all parts of a model that is split over several files, which `parts` names. `header` is there when it was read.
     """
 
     path: str
@@ -160,6 +162,8 @@ class ModelFile:
     weights_bytes: int | None = None
     architecture: str = ""
     reason: str = ""
+    header: GgufHeader | None = None
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
