@@ -1,0 +1,96 @@
+"""What is told before anything is created."""
+
+import pytest
+
+from homellm.domain.stack import Place
+from homellm.domain.world import Host, Listener, ModelFile
+from homellm.planning.preflight import cpuset_numbers, overlapping, preflight
+from homellm.planning.units import sort_unit
+from tests.unit.planning.build import NAME, container, model, stack, world
+
+
+def problems(wanted, here, *containers):
+    return preflight(wanted, stack(wanted), sort_unit(NAME, "smol", containers), here)
+
+
+def test_nothing_wrong():
+    assert problems(model(port=8081, cpuset="0-3"), world()) == ()
+
+
+@pytest.mark.parametrize(
+    ("state", "id", "says"),
+    [
+        ("missing", "model-missing", "does not exist"),
+        ("unreadable", "model-unreadable", "cannot be read"),
+        ("directory", "model-missing", "is a folder"),
+        ("not-gguf", "not-gguf", "not a GGUF"),
+        ("truncated", "model-corrupt", "cut short (98 of 1597 MB)"),
+    ],
+)
+def test_model_file(state, id, says):
+    file = ModelFile("/models/smol.gguf", state, size_bytes=98_000_000, needed_bytes=1_597_000_000, reason="why")
+    found = problems(model(), world(model_files={"/models/smol.gguf": file}))
+    assert [p.id for p in found] == [id]
+    assert says in found[0].message
+
+
+def test_place_in_the_stack_file():
+    wanted = model(cpuset="0-7", places={"cpuset": Place("homellm.yaml", 9, 13)})
+    (found,) = problems(wanted, world())
+    assert (found.id, found.file, found.line, found.column) == ("cpus-unavailable", "homellm.yaml", 9, 13)
+    assert "CPU 4, 5, 6, 7" in found.message
+    assert "0-3" in found.hint
+
+
+def test_cpuset_of_a_container_with_holes():
+    (found,) = problems(model(cpuset="1"), world(host=Host(online_cpus=(0, 2, 3))))
+    assert found.hint == "This machine has CPUs 0,2-3."
+
+
+def test_port_held_by_a_process():
+    here = world(host=Host(listeners=(Listener("127.0.0.1", 11434, 812, "ollama"),)))
+    (found,) = problems(model(port=11434), here)
+    assert found.id == "port-taken"
+    assert "ollama (pid 812)" in found.message
+
+
+def test_port_held_by_a_container_is_named():
+    (found,) = problems(model(port=8081), world(published=(("0.0.0.0", 8081, "open-webui"),)))
+    assert "open-webui" in found.message
+
+
+def test_port_held_by_the_container_that_is_to_be_replaced_is_no_problem():
+    here = world(
+        published=(("127.0.0.1", 8081, NAME),), host=Host(listeners=(Listener("127.0.0.1", 8081, 9, "docker-proxy"),))
+    )
+    assert problems(model(port=8081), here, container()) == ()
+
+
+@pytest.mark.parametrize(
+    ("bind", "held", "collide"),
+    [
+        ("127.0.0.1", "127.0.0.1", True),
+        ("127.0.0.1", "192.168.1.2", False),
+        ("127.0.0.1", "0.0.0.0", True),
+        ("0.0.0.0", "192.168.1.2", True),
+        ("::1", "::1", True),
+        ("::1", "127.0.0.1", False),
+        ("127.0.0.1", "::", True),
+        ("::", "0.0.0.0", True),
+        ("::1", "0.0.0.0", False),
+    ],
+)
+def test_overlapping(bind, held, collide):
+    assert overlapping(bind, held) is collide
+
+
+def test_name_held_by_somebody_else():
+    foreign = container(labels={"homellm.stack": ""}, digest="")
+    (found,) = problems(model(), world(name_holders={NAME: foreign}))
+    assert found.id == "name-taken"
+    assert NAME in found.message
+    assert "container_name" in found.hint
+
+
+def test_cpuset_numbers():
+    assert cpuset_numbers("0-2,8,10-11") == (0, 1, 2, 8, 10, 11)
