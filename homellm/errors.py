@@ -130,9 +130,16 @@ class NameTaken(EngineRefused):
 
 
 class PullFailed(Refused):
-    """An image cannot be had: it does not exist, the registry is out of reach, or the disk is full."""
+    """An image cannot be had: it does not exist, the registry is out of reach, or the disk is full.
+
+    `original` is the engine's own text, shown under --debug.
+    """
 
     default_id = "pull-failed"
+
+    def __init__(self, message: str, *, hint: str = "", id: str = "", original: str = "") -> None:
+        super().__init__(message, hint=hint, id=id)
+        self.original = original
 
 
 class Locked(Refused):

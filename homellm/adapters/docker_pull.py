@@ -1,0 +1,172 @@
+"""Bringing an image: progress over all layers, three tries when the registry does not answer, and a way to give up.
+
+The engine is reached through what is passed in; this module knows only the lines that it sends.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from queue import SimpleQueue
+from typing import Protocol
+
+from homellm.adapters.docker_pull_errors import is_transient, pull_failure
+from homellm.errors import PullFailed
+from homellm.ports import PullProgress
+
+#: Seconds before the second and the third try.
+WAITS_S = (2.0, 5.0)
+
+_DONE = re.compile(r"Download complete|Verifying Checksum|Extracting|Pull complete")
+
+
+class PullRefused(Exception):
+    """The engine answered the request for a pull with this text."""
+
+
+class PullConnection(Protocol):
+    """One request for a pull under way."""
+
+    def lines(self) -> Iterator[Mapping[str, object]]:
+        """The engine's progress, one JSON object after another."""
+
+    def close(self) -> None:
+        """Cut the connection; the engine then gives up the pull. Safe from any thread."""
+
+
+class Pull:
+    """A PullStream. `connect` opens a request (raising PullRefused), `is_here` tells whether the image has arrived.
+
+    The work is done in a daemon thread: while the engine waits for a registry it answers nothing at all, and `close`
+    must end the iteration even then.
+    """
+
+    def __init__(
+        self,
+        ref: str,
+        connect: Callable[[], PullConnection],
+        is_here: Callable[[], bool],
+        *,
+        waits_s: tuple[float, ...] = WAITS_S,
+    ) -> None:
+        self._ref = ref
+        self._connect = connect
+        self._is_here = is_here
+        self._waits_s = waits_s
+        self._closed = threading.Event()
+        self._lock = threading.Lock()
+        self._connection: PullConnection | None = None
+        self._queue: SimpleQueue[PullProgress | BaseException | None] = SimpleQueue()
+        self._last = PullProgress("", 0, 0)
+
+    def __iter__(self) -> Iterator[PullProgress]:
+        """Progress until the image is here; ends early after `close`. Raises PullFailed."""
+        threading.Thread(target=self._work, name=f"pull {self._ref}", daemon=True).start()
+        try:
+            while not self._closed.is_set() and (item := self._queue.get()) is not None:
+                if isinstance(item, BaseException):
+                    raise item
+                yield item
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Give up the pull; safe to call twice and from any thread."""
+        self._closed.set()
+        self._queue.put(None)
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection:
+            connection.close()
+
+    def _work(self) -> None:
+        try:
+            self._try_all()
+        except BaseException as error:  # noqa: BLE001 - it is raised again where the stream is iterated
+            self._queue.put(error)
+        else:
+            self._queue.put(None)
+
+    def _try_all(self) -> None:
+        from tenacity import (  # noqa: PLC0415 - heavy, and needed by pulls alone
+            RetryCallState,
+            Retrying,
+            retry_if_exception,
+            sleep_using_event,
+            stop_after_attempt,
+            stop_when_event_set,
+            wait_chain,
+            wait_fixed,
+        )
+
+        tries = len(self._waits_s) + 1
+
+        def notice(state: RetryCallState) -> None:
+            error = state.outcome.exception() if state.outcome else None
+            status = f"{error} Try {state.attempt_number + 1} of {tries} in {state.upcoming_sleep:g} s."
+            self._queue.put(PullProgress(status, self._last.done_bytes, self._last.total_bytes))
+
+        Retrying(
+            stop=stop_after_attempt(tries) | stop_when_event_set(self._closed),
+            wait=wait_chain(*(wait_fixed(wait_s) for wait_s in self._waits_s)) if self._waits_s else wait_fixed(0),
+            retry=retry_if_exception(lambda error: isinstance(error, PullFailed) and is_transient(error)),
+            sleep=sleep_using_event(self._closed),
+            before_sleep=notice,
+            reraise=True,
+        )(self._try_once)
+
+    def _try_once(self) -> None:
+        try:
+            connection = self._connect()
+        except PullRefused as refused:
+            raise pull_failure(self._ref, str(refused)) from refused
+        with self._lock:
+            self._connection = connection
+        try:
+            # `close` may have come before the connection was known to it.
+            if not self._closed.is_set():
+                self._read(connection)
+        finally:
+            with self._lock:
+                self._connection = None
+            connection.close()
+
+    def _read(self, connection: PullConnection) -> None:
+        layers = Layers()
+        for line in connection.lines():
+            if "error" in line:
+                raise pull_failure(self._ref, str(line["error"]))
+            self._last = layers.take(line)
+            self._queue.put(self._last)
+        if not self._closed.is_set() and not self._is_here():
+            raise pull_failure(self._ref, "unexpected EOF: the pull ended and the image is not here")
+
+
+class Layers:
+    """Bytes over all layers, from the engine's lines about each of them."""
+
+    def __init__(self) -> None:
+        self._layers: dict[str, tuple[int, int]] = {}
+
+    def take(self, line: Mapping[str, object]) -> PullProgress:
+        """The sum after one more line."""
+        status, layer = str(line.get("status", "")), str(line.get("id", ""))
+        detail = line.get("progressDetail")
+        done, total = _numbers(detail) if isinstance(detail, Mapping) else (None, None)
+        if status == "Downloading" and done is not None:
+            known = self._layers.get(layer, (0, 0))[1]
+            self._layers[layer] = (done, max(total or known, done))
+        elif _DONE.match(status) and layer in self._layers:
+            size = self._layers[layer][1]
+            self._layers[layer] = (size, size)
+        return PullProgress(
+            status,
+            sum(done for done, _ in self._layers.values()),
+            sum(total for _, total in self._layers.values()),
+        )
+
+
+def _numbers(detail: Mapping[str, object]) -> tuple[int | None, int | None]:
+    current, total = detail.get("current"), detail.get("total")
+    return (current if isinstance(current, int) else None, total if isinstance(total, int) else None)
