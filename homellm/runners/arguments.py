@@ -50,7 +50,7 @@ class _Arguments:
                     self.model,
                     key,
                     id="setting-unsupported",
-                    message=f"{self.model.name}: {self.build} cannot honour `{key}`: its help has {spelled.reason}",
+                    message=f"{self.build} cannot honour `{key}`: its help has {spelled.reason}",
                     hint=f"Choose another image for {self.model.name}, or drop `{key}`.",
                 )
             )

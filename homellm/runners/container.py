@@ -67,7 +67,7 @@ def _twice(model: Model, mounts: list[Mount]) -> tuple[Problem, ...]:
             model,
             "volumes",
             id="mount-target-taken",
-            message=f"{model.name}: two mounts stand at {target} in the container",
+            message=f"two mounts stand at {target} in the container",
             hint=f"Choose another target; {MODELS_DIR}, {MMPROJ_DIR} and {TEMPLATES_DIR} hold the model's own files.",
         )
         for target in sorted({target for target in targets if targets.count(target) > 1})
@@ -96,7 +96,7 @@ def network_problems(model: Model) -> tuple[Problem, ...]:
             model,
             "networks",
             id="network-built-in",
-            message=f"{model.name}: the network `{name}` is the engine's own, and knows no names of containers",
+            message=f"the network `{name}` is the engine's own, and knows no names of containers",
             hint="Name a network of your own; docker network create NAME makes one.",
         )
         for name in model.networks
@@ -121,7 +121,7 @@ def log_config(model: Model, engine: EngineInfo) -> tuple[LogConfig | None, tupl
     driver = model.log.driver or engine.log_driver
     if driver not in ROTATING_DRIVERS:
         config = LogConfig(driver) if model.log.driver else None
-        return config, (_log_note(model, driver),)
+        return config, (_log_note(driver),)
     options: dict[str, str] = {}
     if model.log.max_size is not None:
         options["max-size"] = model.log.max_size
@@ -130,10 +130,10 @@ def log_config(model: Model, engine: EngineInfo) -> tuple[LogConfig | None, tupl
     return (LogConfig(driver, options) if options or model.log.driver else None), ()
 
 
-def _log_note(model: Model, driver: str) -> str:
+def _log_note(driver: str) -> str:
     if driver == "none":
-        return f"{model.name}: the log driver `none` keeps no log, so what only a log can prove stays unknown"
-    return f"{model.name}: the log driver `{driver}` rotates by its own rules; max_size and max_files are not passed on"
+        return "the log driver `none` keeps no log, so what only a log can prove stays unknown"
+    return f"the log driver `{driver}` rotates by its own rules; max_size and max_files are not passed on"
 
 
 def health_check(image: Image | None) -> HealthCheck | None:

@@ -84,7 +84,7 @@ def _fault(model: Model, word: str, dialect: Dialect, build: str) -> Problem | N
             model,
             "extra_args",
             id="flag-owned",
-            message=f"{model.name}: {word} in extra_args says what the key `{owner.key}` says; the server would take"
+            message=f"{word} in extra_args says what the key `{owner.key}` says; the server would take"
             " the last one in silence",
             hint=f"Use `{owner.key}` and drop {word} from extra_args.",
             exit_code=ExitCode.USAGE,
@@ -96,7 +96,7 @@ def _fault(model: Model, word: str, dialect: Dialect, build: str) -> Problem | N
             model,
             "extra_args",
             id="flag-unknown",
-            message=f"{model.name}: {build} has removed {word}, the server would end at once",
+            message=f"{build} has removed {word}, the server would end at once",
             hint=f"Its help says: {dialect.flags[found].text}",
         )
     return None
@@ -115,7 +115,7 @@ def _unknown(model: Model, word: str, dialect: Dialect, build: str) -> Problem:
         model,
         "extra_args",
         id="flag-unknown",
-        message=f"{model.name}: {build} does not know {word}, the server would end at once with `invalid argument`",
+        message=f"{build} does not know {word}, the server would end at once with `invalid argument`",
         hint=hint,
     )
 
@@ -127,6 +127,6 @@ def _without_value(model: Model, word: str, dialect: Dialect) -> Problem:
         model,
         "extra_args",
         id="flag-without-value",
-        message=f"{model.name}: {word} in extra_args needs a value ({placeholder})",
+        message=f"{word} in extra_args needs a value ({placeholder})",
         hint=f"Add the value as the next word after {word}.",
     )

@@ -65,7 +65,7 @@ def dialect_of(model: Model, world: World) -> tuple[Dialect, tuple[str, ...]]:
         return asked, ()
     known = assumed_dialect()
     why = "did not tell its flags" if model.image in world.images else "is not here yet"
-    return known, (f"{model.name}: {model.image} {why}; flags are assumed to be those of build {known.build}",)
+    return known, (f"{model.image} {why}; flags are assumed to be those of build {known.build}",)
 
 
 def build_name(model: Model, dialect: Dialect) -> str:
@@ -79,7 +79,7 @@ def _no_file(model: Model) -> Problem:
         model,
         "source",
         id="source-without-file",
-        message=f"{model.name}: llama-server is started from a GGUF file, and {model.source} names none",
+        message=f"llama-server is started from a GGUF file, and {model.source} names none",
         hint="Name a file: source: gguf:/path/to/model.gguf",
     )
 
@@ -89,6 +89,6 @@ def _not_llama_server(model: Model, missing: list[str]) -> Problem:
         model,
         "image",
         id="image-not-llama-server",
-        message=f"{model.name}: the image {model.image} is no llama-server: its help lacks {', '.join(missing)}",
+        message=f"the image {model.image} is no llama-server: its help lacks {', '.join(missing)}",
         hint="Choose an image whose entrypoint is llama-server, such as ghcr.io/ggml-org/llama.cpp:server",
     )
