@@ -173,7 +173,9 @@ class HostGpu:
     `render_node` is None when nothing stands there; `drm_node` is the name that the kernel gives it all the same, and
     `render_number` its `major:minor`. `memory_bytes` is its own memory where the driver tells, `shared_bytes` what it
     may take of the machine's besides, `used_bytes` what is used of both; `uuid` and `minor` are NVIDIA's. Under WSL2
-    a card is known by neither address nor id: both are empty.
+    a card is known by neither address nor id: both are empty. `render_mode` are the permission bits of the node.
+    `kfd_gid`, `cdi` (the card's name in a CDI file) and `nvidia_hook` are the host's, added when a declared GPU is
+    resolved, so that one value tells all that a container needs.
     """
 
     pci: str
@@ -191,6 +193,10 @@ class HostGpu:
     render_number: str | None = None
     shared_bytes: int | None = None
     used_bytes: int | None = None
+    render_mode: int | None = None
+    kfd_gid: int | None = None
+    cdi: str | None = None
+    nvidia_hook: bool = False
 
 
 #: A limit that is none, as the kernel counts it (RLIM_INFINITY).
@@ -207,6 +213,7 @@ class Host:
     bare metal or where it is not told. `unprivileged` is a system whose root is not the machine's (LXC).
     `nvidia_toolkit` is any part of NVIDIA's toolkit, `nvidia_hook` the part that the engine's own request needs;
     `cdi_devices` are the names that CDI files define (`nvidia.com/gpu=GPU-…`); `wsl_cuda` is CUDA as WSL2 brings it.
+    `programs_readable` tells whether /usr/bin can be seen at all: where it cannot, a missing toolkit means nothing.
     `kfd_gid` is the group of /dev/kfd, which ROCm needs. `memlock_bytes` is the most memory that a process of the
     daemon may lock without the capability (UNLIMITED for no limit).
     """
@@ -234,6 +241,7 @@ class Host:
     wsl_cuda: bool = False
     kfd_gid: int | None = None
     memlock_bytes: int | None = None
+    programs_readable: bool = True
 
 
 @dataclass(frozen=True, slots=True)

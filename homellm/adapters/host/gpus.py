@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import stat
 from typing import Literal
 
 from homellm.adapters.host import gpu_kind, nvidia
@@ -63,7 +64,7 @@ def _gpu(root: HostRoot, address: str, node: str | None, names: PciNames) -> Hos
         integrated = gpu_kind.intel_integrated(root.number(f"{folder}/device", 16) or 0, address, memory)
     elif vendor == "nvidia":
         integrated = gpu_kind.nvidia_integrated(card.model)
-    gid = root.gid(f"/dev/dri/{node}") if node else None
+    status = root.status(f"/dev/dri/{node}") if node else None
     return HostGpu(
         pci=address,
         id=f"{vendor_id}:{device_id}",
@@ -71,8 +72,9 @@ def _gpu(root: HostRoot, address: str, node: str | None, names: PciNames) -> Hos
         name=card.model or names.name(vendor_id, device_id),
         driver=root.target(f"{folder}/driver") or "",
         integrated=integrated,
-        render_node=node if gid is not None else None,
-        render_gid=gid,
+        render_node=node if status else None,
+        render_gid=status.st_gid if status else None,
+        render_mode=stat.S_IMODE(status.st_mode) if status else None,
         memory_bytes=memory.own,
         shared_bytes=memory.shared,
         used_bytes=memory.used,

@@ -61,6 +61,7 @@ class LinuxHost:
             wsl_cuda=nvidia.has_wsl_cuda(root),
             kfd_gid=root.gid("/dev/kfd"),
             memlock_bytes=read_memlock(root),
+            programs_readable=not environment.contained and nvidia.programs_readable(root),
         )
 
     def process(self, container: Container) -> Process | None:

@@ -18,6 +18,8 @@ _PROGRAM_DIRS = ("/usr/bin", "/usr/local/bin", "/run/current-system/sw/bin")
 _TOOLKIT = ("nvidia-container-runtime", "nvidia-ctk", "nvidia-container-toolkit", "nvidia-container-cli")
 #: The engine's driver `nvidia` looks for exactly this program when the daemon starts (moby, daemon/nvidia_linux.go).
 _HOOK = "nvidia-container-runtime-hook"
+#: Where the snap of Docker and NVIDIA's own installer put it.
+_HOOK_DIRS = ("/snap/docker/current/usr/bin", "/usr/local/nvidia/toolkit")
 
 #: Where CDI files stand (CDI specification, "CDI JSON Specification"). /var/run is a link to /run nearly everywhere.
 _CDI_DIRS = ("/etc/cdi", "/var/run/cdi")
@@ -52,12 +54,17 @@ def has_devices(root: HostRoot) -> bool:
 
 def has_toolkit(root: HostRoot) -> bool:
     """Whether any part of the container toolkit is installed."""
-    return any(_program(root, name) for name in (*_TOOLKIT, _HOOK))
+    return has_hook(root) or any(_program(root, name) for name in _TOOLKIT)
 
 
 def has_hook(root: HostRoot) -> bool:
     """Whether the part is installed that the engine's driver `nvidia` calls."""
-    return _program(root, _HOOK)
+    return any(root.exists(f"{folder}/{_HOOK}") for folder in (*_PROGRAM_DIRS, *_HOOK_DIRS))
+
+
+def programs_readable(root: HostRoot) -> bool:
+    """Whether the machine's programs can be seen from here at all."""
+    return any(root.names(folder) for folder in _PROGRAM_DIRS)
 
 
 def _program(root: HostRoot, name: str) -> bool:

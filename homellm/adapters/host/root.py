@@ -96,12 +96,17 @@ class HostRoot:
 
     def exists(self, inside: str) -> bool:
         """Whether anything stands at that path after all links."""
-        return self.gid(inside) is not None
+        return self.status(inside) is not None
 
     def gid(self, inside: str) -> int | None:
         """The number of the group that owns what stands there; None when nothing does."""
+        found = self.status(inside)
+        return None if found is None else found.st_gid
+
+    def status(self, inside: str) -> os.stat_result | None:
+        """The kernel's answer to stat; None when nothing stands there."""
         real = self.real(inside)
         try:
-            return None if real is None else self._stat(real).st_gid
+            return None if real is None else self._stat(real)
         except OSError:
             return None
