@@ -11,7 +11,6 @@ def problem_at(
 ) -> Problem:
     """A problem at the place of `key`, or at the model's name where that key stands nowhere in the file."""
     place = model.places.get(key) or model.places.get("")
-    excerpt = f"{place.excerpt}\n{' ' * (place.column - 1)}^" if place and place.excerpt else None
     return Problem(
         id=id,
         message=message,
@@ -19,7 +18,7 @@ def problem_at(
         file=place.file if place else None,
         line=place.line if place else None,
         column=place.column if place else None,
-        excerpt=excerpt,
+        excerpt=place.pointed if place and place.excerpt else None,
         model=model.name,
         exit_code=exit_code,
     )
