@@ -9,6 +9,7 @@ from homellm.domain.stack import Model, Stack
 from homellm.domain.world import World
 from homellm.errors import Problem
 from homellm.runners import container
+from homellm.runners.accelerator import accelerator
 from homellm.runners.arguments import arguments
 from homellm.runners.built import Built
 from homellm.runners.known_build import assumed_dialect
@@ -30,17 +31,19 @@ def build(model: Model, stack: Stack, world: World) -> Built:
     if foreign := [flag for flag in _ESSENTIAL if not dialect.has(flag)]:
         return Built(None, (_not_llama_server(model, foreign),))
     files = container.files(model, weights)
-    argv = arguments(model, dialect, files.paths, build=name)
+    gpu = accelerator(model, stack, world, dialect)
+    argv = arguments(model, dialect, files.paths, build=name, device=gpu.device)
     log, log_notes = container.log_config(model, world.engine)
-    problems = (*argv.problems, *files.problems, *container.network_problems(model))
-    notes = (*dialect_notes, *argv.notes, *log_notes)
+    obstacles = (gpu.problem,) if gpu.problem else ()
+    problems = (*obstacles, *argv.problems, *files.problems, *container.network_problems(model))
+    notes = (*dialect_notes, *argv.notes, *gpu.passed.notes, *log_notes)
     if problems:
         return Built(None, problems, notes, files.paths.model)
     spec = ContainerSpec(
         name=container_name(stack, model),
         image=model.image,
         args=argv.args,
-        env=container.environment(model),
+        env=(*gpu.passed.env, *container.environment(model)),
         mounts=files.mounts,
         ports=container.published(model),
         networks=container.attachments(model, stack),
@@ -50,6 +53,9 @@ def build(model: Model, stack: Stack, world: World) -> Built:
         memory_bytes=model.memory_bytes,
         shm_size_bytes=model.shm_size_bytes,
         cap_add=(MLOCK_CAPABILITY,) if model.mlock else (),
+        devices=gpu.passed.devices,
+        group_add=gpu.passed.group_add,
+        gpu_requests=gpu.passed.gpu_requests,
         log=log,
         health_check=container.health_check(world.images.get(model.image)),
         stop_grace_s=model.stop_grace_s,
