@@ -1,0 +1,102 @@
+"""The event sink for a pipe, a log file, a dumb terminal: a line for each happening, and no control characters."""
+
+from __future__ import annotations
+
+import re
+
+from homellm.domain.events import Event, ModelFinished, Note, Progress, StackOpened, StepStarted
+from homellm.domain.reports import ModelReport
+from homellm.domain.steps import Step
+from homellm.report import words
+from homellm.report.layout import clean
+from homellm.report.stream import Output
+from homellm.report.tables import headline
+
+#: Of a transfer a line is written each time another quarter of it is done.
+_QUARTERS = 4
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+class PlainSink:
+    """Writes what happens as it happens. A phase is told once, and again only when its text says something new."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._told: dict[str, tuple[str, str, int]] = {}
+
+    def __enter__(self) -> PlainSink:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Nothing is open."""
+
+    def emit(self, event: Event) -> None:
+        """Take one event."""
+        line = self._line(event)
+        if line:
+            self._output.write(f"{line}\n")
+
+    def interrupting(self, text: str) -> None:
+        """Say that the first Ctrl-C was heard."""
+        self._output.write(f"{clean(text)}\n")
+
+    def _line(self, event: Event) -> str:
+        match event:
+            case StackOpened():
+                return headline(event.stack, len(event.models), event.facts)
+            case StepStarted(step=step):
+                return step_line(step)
+            case Progress():
+                return self._progress(event)
+            case Note():
+                return note_line(event)
+            case ModelFinished(report=report):
+                return finished_line(report)
+            case _:
+                return ""
+
+    def _progress(self, event: Progress) -> str:
+        text = progress_text(event)
+        share = _quarter(event)
+        news = (event.phase, _NUMBER.sub("#", event.text), share)
+        if self._told.get(event.model) == news:
+            return ""
+        self._told[event.model] = news
+        return f"{clean(event.model)}  {text}"
+
+
+def step_line(step: Step) -> str:
+    """`lfm2.5  create nuc-lfm2.5.next: the stack file changed`."""
+    who = f"{clean(step.model)}  " if step.model else ""
+    return f"{who}{clean(step.title)}" + (f": {clean(step.cause)}" if step.cause else "")
+
+
+def note_line(note: Note) -> str:
+    """A note, with whom it concerns, and whether it warns."""
+    who = f"{clean(note.model)}  " if note.model else ""
+    return f"{who}{'warning: ' if note.warning else ''}{clean(note.text)}"
+
+
+def finished_line(report: ModelReport) -> str:
+    """`lfm2.5  verified after 3 s`."""
+    after = f" after {words.seconds(report.ready_s)}" if report.ready_s is not None else ""
+    return f"{clean(report.name)}  {report.state.value}{after}"
+
+
+def progress_text(event: Progress) -> str:
+    """`pulling 34 % of 1.6 GiB, layer 3 of 5`."""
+    parts: list[str] = [event.phase]
+    if event.done_bytes is not None:
+        if event.total_bytes:
+            share = min(100, 100 * event.done_bytes // event.total_bytes)
+            parts.append(f"{share} % of {words.size(event.total_bytes)}")
+        else:
+            parts.append(words.size(event.done_bytes))
+    head = " ".join(parts)
+    return f"{head}, {clean(event.text)}" if event.text else head
+
+
+def _quarter(event: Progress) -> int:
+    if not event.done_bytes or not event.total_bytes:
+        return 0
+    return min(_QUARTERS, _QUARTERS * event.done_bytes // event.total_bytes)

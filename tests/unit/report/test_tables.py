@@ -1,0 +1,124 @@
+"""The tables, held against goldens and against what they must never do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from homellm.domain.reports import ModelReport, StackReport
+from homellm.domain.verdicts import State, Verdict
+from homellm.errors import ExitCode, Problem
+from homellm.report.check_table import check_table
+from homellm.report.layout import cell_width
+from homellm.report.tables import down_text, headline, ps_table, pull_table, up_table
+from tests.unit.report.examples import CHECKS, CUT_SHORT, EMBED, FACTS, MOVED, golden, stack
+
+DEGRADED = replace(MOVED, state=State.DEGRADED, fallback=None, checks=CHECKS)
+UNCHANGED = replace(EMBED, changed=False, ready_s=None)
+STOPPED = ModelReport(name="embed", state=State.STOPPED, notes=("nuc-embed is stopped",))
+ALL = stack(DEGRADED, STOPPED, ModelReport(name="日本", state=State.ABSENT), replace(CUT_SHORT, name="cut"))
+
+
+def test_up_of_a_model_that_moved() -> None:
+    assert headline("nuc", 2, FACTS) + "\n" + up_table(stack(MOVED, EMBED)) == golden("up-moved.txt")
+
+
+def test_a_failure_says_what_happened_what_serves_now_and_what_to_type() -> None:
+    assert up_table(stack(CUT_SHORT, EMBED)) == golden("up-failed.txt")
+
+
+def test_a_degraded_model_says_why_below_the_table_and_an_unchanged_one_says_so() -> None:
+    assert up_table(stack(DEGRADED, UNCHANGED)) == golden("up-degraded.txt")
+
+
+def test_a_second_up_with_nothing_to_do_says_so() -> None:
+    assert up_table(stack(UNCHANGED)).endswith("\n\nNothing to do: everything runs as declared.\n")
+    assert "Nothing to do" not in up_table(stack(UNCHANGED, MOVED))
+    assert "Nothing to do" not in up_table(stack(replace(UNCHANGED, state=State.DEGRADED)))
+    assert "Nothing to do" not in up_table(stack(UNCHANGED), tell_unchanged=False)
+
+
+def test_a_gate_that_failed_is_the_cause_when_there_is_no_other() -> None:
+    verdicts = (
+        Verdict("slots", 3, 1, "fail", "/props", "The architecture refuses.", gate=True),
+        Verdict("ctx", 2048, None, "unknown", "", gate=True),
+        Verdict("cpus", "0", None, "unknown", ""),
+    )
+    report = stack(ModelReport(name="m", state=State.FAILED, checks=verdicts))
+    assert up_table(report) == (
+        "✘ m   slots: asked 3, observed 1 (/props). The architecture refuses.\n      ctx: asked 2048, not seen.\n"
+    )
+    assert report.exit_code is ExitCode.REFUSED
+
+
+def test_check() -> None:
+    assert check_table(stack(DEGRADED, STOPPED)) == golden("check.txt")
+
+
+def test_check_of_a_model_without_checks_says_its_state_or_its_problem() -> None:
+    assert check_table(stack(ModelReport(name="m", state=State.ABSENT))) == "– m  absent.\n"
+    assert check_table(stack(CUT_SHORT)).startswith("✘ lfm2.5  model file is cut short (98 of 1597 MB).")
+
+
+def test_ps() -> None:
+    assert ps_table(ALL) == golden("ps.txt")
+    assert ps_table(stack()) == "nuc  no models\n"
+
+
+def test_down() -> None:
+    report = StackReport(stack="nuc", removed=("nuc-embed", "nuc-embed.prev-1", "homellm-nuc"))
+    assert down_text(report) == "nuc  3 removed\n– nuc-embed\n– nuc-embed.prev-1\n– homellm-nuc\n"
+    assert down_text(stack()) == "nuc  nothing to remove\n"
+    assert down_text(StackReport(stack="nuc", problems=(Problem("x", "no"),))) == ""
+
+
+def test_pull() -> None:
+    here = ModelReport(name="embed", state=State.ABSENT, notes=("ghcr.io/x:1 is here",))
+    assert pull_table(stack(here, replace(CUT_SHORT, notes=()))) == (
+        "– embed    ghcr.io/x:1 is here\n"
+        "✘ lfm2.5   model file is cut short (98 of 1597 MB). Next: homellm pull lfm2.5\n"
+    )
+
+
+def test_the_lines_of_a_hint_stay_apart() -> None:
+    problem = Problem("no-toolkit", "no NVIDIA toolkit", "sudo apt install x\nsudo systemctl restart docker")
+    text = up_table(stack(ModelReport(name="m", state=State.FAILED, problems=(problem,))))
+    assert text == "✘ m   no NVIDIA toolkit. Next: sudo apt install x\n      sudo systemctl restart docker\n"
+
+
+@pytest.mark.parametrize("width", [20, 30, 50, 80, 100, 120])
+def test_no_line_is_wider_than_the_screen_but_for_a_word_that_is(width: int) -> None:
+    for text in (up_table(ALL, width=width), check_table(ALL, width=width), ps_table(ALL, width=width)):
+        for line in text.splitlines():
+            assert cell_width(line) <= width or " " not in line.strip()
+            assert line == line.rstrip()
+
+
+def test_a_narrow_screen_loses_nothing() -> None:
+    wide, narrow = (up_table(stack(MOVED, EMBED), width=width) for width in (None, 40))
+    assert sorted(wide.split()) == sorted(narrow.split())
+
+
+def test_columns_stay_aligned_behind_wide_and_combining_characters() -> None:
+    names = ("日本語モデル", "e\u0301mbed", "plain-name-here")
+    lines = up_table(stack(*(replace(EMBED, name=name) for name in names))).splitlines()
+    assert {cell_width(line.split("llama-server")[0]) for line in lines} == {2 + 15 + 3}
+
+
+def test_nothing_from_outside_moves_the_cursor() -> None:
+    evil = "\x1b[2J\x1b]0;title\x07bad\r\nname\x9b31m\u202e"
+    model = ModelReport(
+        name=evil,
+        state=State.FAILED,
+        problems=(Problem("x", evil, evil),),
+        checks=(Verdict("slots", evil, evil, "fail", evil, evil, gate=True, text=evil),),
+        notes=(evil,),
+        device=evil,
+        container=evil,
+        endpoint=evil,
+    )
+    report = StackReport(stack=evil, models=(model, replace(model, name="b", state=State.DEGRADED)), removed=(evil,))
+    for text in (up_table(report), check_table(report), ps_table(report), down_text(report), pull_table(report)):
+        assert not set("\x1b\x07\r\x9b\u202e") & set(text)
+        assert "bad" in text
