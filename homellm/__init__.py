@@ -1,8 +1,15 @@
 """homellm: declare the models of a home server, start them with Docker, and prove that they run as declared."""
 
-from importlib.metadata import PackageNotFoundError, version
+__version__: str
 
-try:
-    __version__ = version("homellm")
-except PackageNotFoundError:  # a checkout that was never installed
-    __version__ = "0.0.0"
+
+def __getattr__(name: str) -> str:
+    """`__version__`, read when it is asked for: importlib.metadata costs 30 ms, and most verbs need no version."""
+    if name != "__version__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - heavy, see above
+
+    try:
+        return version("homellm")
+    except PackageNotFoundError:  # a checkout that was never installed
+        return "0.0.0"

@@ -1,0 +1,34 @@
+"""`homellm check`."""
+
+from __future__ import annotations
+
+import typer
+
+from homellm.cli.options import DebugOption, FileOption, FormatOption, ModelsArgument, NoColorOption, common
+
+
+def check(
+    ctx: typer.Context,
+    models: ModelsArgument = None,
+    file: FileOption = None,
+    format_: FormatOption = None,
+    no_color: NoColorOption = False,
+    debug: DebugOption = False,
+) -> int:
+    """Hold what runs against what was asked, and show the evidence.
+
+    Changes nothing. Ends with 0 when everything is as declared, 5 when advice fails, 4 when a gate fails: fit for cron.
+    """
+    from homellm.cli.run_verb import deploy_options, run_verb
+    from homellm.deploy.check import check as act
+    from homellm.report.check_table import check_table
+
+    given = common(ctx, file, format_, no_color, debug)
+    options = deploy_options(given)
+    return run_verb(
+        given,
+        models,
+        lambda call: act(call.stack, call.only, call.ports, options, call.scope, call.emit),
+        lambda report, width: check_table(report, width=width),
+        events=False,
+    )

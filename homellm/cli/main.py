@@ -1,0 +1,42 @@
+"""The entry point: read the command line, run the verb, and turn whatever ends it into an exit code."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from homellm.cli.app import build
+from homellm.cli.failures import tell_error, tell_fault, tell_interrupt, tell_usage
+from homellm.cli.options import given_in
+from homellm.cli.signals import terminate_like_interrupt
+from homellm.cli.streams import finish
+from homellm.errors import ExitCode, HomellmError
+
+#: The common root of all that the framework raises about a command line; of its kinds it exports this one alone.
+_CommandLineError = typer.BadParameter.__mro__[2]
+
+_HELP_HINT = "homellm --help, or a verb's own --help, lists what there is."
+
+
+def run() -> None:
+    """`homellm`: the process."""
+    sys.exit(finish(main(sys.argv[1:])))
+
+
+def main(argv: list[str]) -> int:
+    """Run one command line; its exit code. Every error has been told when this returns."""
+    terminate_like_interrupt()
+    try:
+        return int(build()(args=argv, prog_name="homellm", standalone_mode=False) or 0)
+    except HomellmError as error:
+        return tell_error(error, given_in(argv))
+    except KeyboardInterrupt:
+        return tell_interrupt(given_in(argv))
+    except BrokenPipeError:
+        return ExitCode.OK
+    except Exception as error:  # noqa: BLE001 - the last resort, told as what it is
+        if isinstance(error, _CommandLineError):
+            message = error.format_message()  # type: ignore[attr-defined]  # every one of them has it
+            return tell_usage(message, _HELP_HINT, given_in(argv))
+        return tell_fault(error, given_in(argv))

@@ -1,0 +1,39 @@
+"""`homellm pull`."""
+
+from __future__ import annotations
+
+import typer
+
+from homellm.cli.options import (
+    DebugOption,
+    FileOption,
+    FormatOption,
+    ModelsArgument,
+    NoColorOption,
+    WaitTimeoutOption,
+    common,
+)
+
+
+def pull(
+    ctx: typer.Context,
+    models: ModelsArgument = None,
+    wait_timeout: WaitTimeoutOption = 600,
+    file: FileOption = None,
+    format_: FormatOption = None,
+    no_color: NoColorOption = False,
+    debug: DebugOption = False,
+) -> int:
+    """Bring the images; start nothing."""
+    from homellm.cli.run_verb import deploy_options, run_verb
+    from homellm.deploy.pull import pull as act
+    from homellm.report.tables import pull_table
+
+    given = common(ctx, file, format_, no_color, debug)
+    options = deploy_options(given, wait_timeout_s=wait_timeout)
+    return run_verb(
+        given,
+        models,
+        lambda call: act(call.stack, call.only, call.ports, options, call.scope, call.emit),
+        lambda report, width: pull_table(report, width=width),
+    )

@@ -1,0 +1,168 @@
+"""What the verbs share: stack file, ports, signals, the sink, the table or the document, the exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from homellm.cli import signals, streams, wiring
+from homellm.cli.failures import tell_error, tell_fault
+from homellm.cli.options import Common
+from homellm.cli.selection import select
+from homellm.domain.events import Event
+from homellm.domain.reports import StackReport
+from homellm.domain.stack import Stack
+from homellm.errors import ExitCode, HomellmError
+from homellm.report import json_report
+from homellm.report.plain import PlainSink
+from homellm.report.problems import problems_text
+from homellm.report.stream import Output
+
+if TYPE_CHECKING:
+    from homellm.deploy.scope import Scope
+    from homellm.deploy.session import Options, Ports
+
+SHOW_CURSOR = b"\x1b[?25h\r\n"
+
+Emit = Callable[[Event], None]
+Table = Callable[[StackReport, int | None], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a verb of deploy is called with."""
+
+    stack: Stack
+    only: tuple[str, ...]
+    ports: Ports
+    scope: Scope
+    emit: Emit
+
+
+class Sink(Protocol):
+    """An event sink with a life: what it draws is gone when it is left."""
+
+    def __enter__(self) -> Sink:
+        """Begin to draw."""
+
+    def __exit__(self, *exc: object) -> None:
+        """Leave the screen as the table expects it."""
+
+    def emit(self, event: Event) -> None:
+        """Take one event."""
+
+    def interrupting(self, text: str) -> None:
+        """Say that the first Ctrl-C was heard; called from a signal handler."""
+
+
+class SilentSink:
+    """Under --format json nothing but the document is printed."""
+
+    def __enter__(self) -> SilentSink:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Nothing is open."""
+
+    def emit(self, event: Event) -> None:
+        """Keep silent."""
+
+    def interrupting(self, text: str) -> None:
+        """Keep silent."""
+
+
+def prepare(common: Common, models: Sequence[str] | None) -> tuple[Stack, tuple[str, ...]]:
+    """The stack and the models that the command line names. Raises StackFileError and UsageError."""
+    stack = wiring.load_stack(common)
+    return stack, select(stack, models)
+
+
+def deploy_options(common: Common, **given: float | bool) -> Options:
+    """The options of a verb of deploy, by their names there."""
+    from homellm.deploy.session import Options
+
+    return Options(debug=common.debug, **given)  # type: ignore[arg-type]  # each name has one type there
+
+
+def run_verb(
+    common: Common,
+    models: Sequence[str] | None,
+    act: Callable[[Call], StackReport],
+    table: Table,
+    *,
+    events: bool = True,
+) -> ExitCode:
+    """Load the stack, connect, carry out `act`, tell its report; the exit code.
+
+    `events` shows what happens while it happens; a verb that only looks needs none.
+    """
+    stack, only = prepare(common, models)
+    try:
+        report, fault = _act(common, stack, only, act, events=events)
+    except HomellmError as error:
+        return tell_error(error, common, stack.name)
+    tell_report(report, common, table)
+    return report.exit_code if fault is None else tell_fault(fault, common, stack.name)
+
+
+def tell_report(report: StackReport, common: Common, table: Table) -> None:
+    """Print a report: the document, or the table on stdout and what concerns no single model on stderr."""
+    if common.json:
+        streams.write_document(json_report.stack_document(report))
+        return
+    streams.output(common).write(table(report, streams.screen_width(sys.stdout)))
+    streams.errors_output().write(problems_text(report.problems, width=streams.screen_width(sys.stderr)))
+
+
+def _act(
+    common: Common, stack: Stack, only: tuple[str, ...], act: Callable[[Call], StackReport], *, events: bool
+) -> tuple[StackReport, Exception | None]:
+    """The report, and the fault of the sink if it had one."""
+    from homellm.deploy.scope import Scope
+
+    ports = wiring.connect()
+    scope, out = Scope(), streams.output(common)
+    with _sink(common, out, events=events) as sink:
+        guard = Guard(sink.emit)
+        with signals.cancelling(scope.cancel, lambda: sink.interrupting(signals.INTERRUPTING), lambda: _leave(common)):
+            report = act(Call(stack, only, ports, scope, guard.emit))
+    return report, guard.fault
+
+
+def _leave(common: Common) -> None:
+    """Before the process ends in the middle of everything: give the terminal its cursor back."""
+    if streams.live(common):
+        with contextlib.suppress(OSError, ValueError):
+            os.write(sys.stdout.fileno(), SHOW_CURSOR)
+
+
+def _sink(common: Common, out: Output, *, events: bool) -> AbstractContextManager[Sink]:
+    if common.json or not events:
+        return SilentSink()
+    if streams.live(common):
+        from homellm.report.terminal import TerminalSink
+
+        return TerminalSink(out)
+    return PlainSink(out)
+
+
+class Guard:
+    """A fault in what is drawn must not end a swap half way: it is kept, and told when the verb is through."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self.fault: Exception | None = None
+
+    def emit(self, event: Event) -> None:
+        """Hand an event on until one makes the sink fail."""
+        if self.fault is not None:
+            return
+        try:
+            self._emit(event)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the deployment goes on
+            self.fault = error

@@ -1,0 +1,44 @@
+"""The models that a command line names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from homellm.errors import ExitCode, Problem, UsageError
+
+if TYPE_CHECKING:
+    from homellm.domain.stack import Stack
+
+
+def select(stack: Stack, names: Sequence[str] | None) -> tuple[str, ...]:
+    """The named models in the order of the stack file, each once; all when none is named.
+
+    Raises UsageError for names that the stack does not have, with the nearest that it has.
+    """
+    known = [model.name for model in stack.models]
+    if not names:
+        return tuple(known)
+    unknown = [name for name in dict.fromkeys(names) if name not in known]
+    if unknown:
+        problems = tuple(_unknown(stack, name, known) for name in unknown)
+        raise UsageError(problems[0].message, problems=problems)
+    return tuple(name for name in known if name in names)
+
+
+def _unknown(stack: Stack, name: str, known: list[str]) -> Problem:
+    return Problem(
+        id="unknown-model",
+        message=f"the stack {stack.name} has no model {name}",
+        hint=nearest(name, known) or f"It has: {', '.join(known) or 'none'}.",
+        exit_code=ExitCode.USAGE,
+    )
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """`Did you mean up?`, or nothing when no word is near."""
+    from difflib import get_close_matches
+
+    lowered = {name.lower(): name for name in known}
+    close = get_close_matches(word.lower(), list(lowered), n=1)
+    return f"Did you mean {lowered[close[0]]}?" if close else ""

@@ -1,0 +1,54 @@
+"""Ctrl-C and SIGTERM: the first asks the verb to undo what it began, the second leaves at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from homellm.errors import ExitCode
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+INTERRUPTING = "interrupted: what was begun is being taken back (once more leaves at once)"
+
+
+@contextmanager
+def cancelling(
+    cancel: Callable[[], None], on_first: Callable[[], None], on_leave: Callable[[], None]
+) -> Iterator[None]:
+    """Handle both signals while the body runs.
+
+    The first one calls `on_first` in the handler and `cancel` in a thread of its own: a handler runs in the middle of
+    whatever the main thread does and must take no lock. The second one calls `on_leave` and ends the process with
+    130, whatever still runs. A signal that was ignored when homellm began (`nohup`, `&` in a script) stays ignored.
+    """
+    heard = False
+
+    def handler(_number: int, _frame: FrameType | None) -> None:
+        nonlocal heard
+        if heard:
+            on_leave()
+            os._exit(ExitCode.INTERRUPTED)
+        heard = True
+        threading.Thread(target=cancel, daemon=True, name="homellm-cancel").start()
+        on_first()
+
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    handled = [number for number in _SIGNALS if before[number] is not signal.SIG_IGN]
+    for number in handled:
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number in handled:
+            signal.signal(number, before[number])
+
+
+def terminate_like_interrupt() -> None:
+    """Outside of `cancelling` there is nothing to undo: SIGTERM then ends a verb as Ctrl-C does, with 130."""
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)

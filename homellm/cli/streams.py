@@ -1,0 +1,100 @@
+"""stdout and stderr of this process, as sinks and tables use them."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from homellm.errors import ExitCode
+
+if TYPE_CHECKING:
+    from homellm.cli.options import Common
+    from homellm.report.json_report import Document
+    from homellm.report.stream import Output
+
+
+def output(common: Common) -> Output:
+    """stdout, with colours where they are wanted."""
+    from homellm.report.stream import Output, wants_colour
+
+    stream = _stream(sys.stdout)
+    return Output(stream, colour=wants_colour(stream, os.environ, no_color=common.no_color))
+
+
+def errors_output() -> Output:
+    """stderr, never coloured: its lines begin with a word that says what they are."""
+    from homellm.report.stream import Output
+
+    return Output(_stream(sys.stderr))
+
+
+def live(common: Common) -> bool:
+    """Whether lines can be redrawn in place: stdout is a terminal that can move its cursor."""
+    return not common.json and _is_terminal(_stream(sys.stdout)) and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def screen_width(stream: TextIO | None) -> int | None:
+    """The columns of the terminal behind a stream; None for a pipe or a file, whose lines are never broken."""
+    if stream is None or not _is_terminal(stream):
+        return None
+    return max(20, shutil.get_terminal_size().columns)
+
+
+def write_document(document: Document) -> None:
+    """Print one JSON document in UTF-8, whatever the locale says. A reader that has gone is no error."""
+    from homellm.report.json_report import text
+
+    stream = _stream(sys.stdout)
+    data = text(document)
+    try:
+        if hasattr(stream, "buffer"):
+            stream.flush()
+            # Half a surrogate pair (an undecodable file name) becomes \udcXX, which JSON reads back.
+            stream.buffer.write(data.encode("utf-8", "backslashreplace"))
+        else:
+            stream.write(data)
+        stream.flush()
+    except BrokenPipeError:
+        pass
+
+
+def finish(code: ExitCode | int) -> int:
+    """Flush what is left. A reader that has gone is quiet; a disk that is full is not, and makes a success a fault."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            _detach(stream)
+        except (OSError, ValueError) as error:
+            _detach(stream)
+            code = code or ExitCode.FAULT
+            if stream is sys.stdout:
+                reason = getattr(error, "strerror", None) or error
+                errors_output().write(f"error: what was to be printed could not be written: {reason}\n")
+    return int(code)
+
+
+def _detach(stream: TextIO) -> None:
+    """Point a broken stream at nothing, so that the interpreter's own flush at exit cannot fail again."""
+    try:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, stream.fileno())
+        os.close(nothing)
+    except (OSError, ValueError):
+        pass
+
+
+def _stream(stream: TextIO | None) -> TextIO:
+    """The stream itself, or nothing to write to when it was closed before homellm began (`>&-`)."""
+    return io.StringIO() if stream is None else stream
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    from homellm.report.stream import is_terminal
+
+    return is_terminal(stream)

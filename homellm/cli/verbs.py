@@ -1,0 +1,69 @@
+"""The group of all verbs: how its help is laid out, and what it says of verbs that it does not have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperGroup
+
+from homellm.cli.selection import nearest
+from homellm.errors import UsageError
+
+#: The verbs in the order in which people meet them.
+SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Run", ("up", "down", "restart", "pull")),
+    ("Look", ("plan", "check", "ps", "logs", "explain")),
+    ("Print", ("render", "config", "version")),
+)
+
+#: Verbs of the design that this version lacks.
+LATER = frozenset(
+    {
+        "doctor",
+        "schema",
+        "fit",
+        "endpoints",
+        "init",
+        "import",
+        "set",
+        "edit",
+        "history",
+        "rollback",
+        "outdated",
+        "bench",
+        "sweep",
+        "watch",
+        "top",
+    }
+)
+
+
+class Verbs(TyperGroup):
+    """The verbs by section, each with one line."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the framework's signature
+        """Verbs in the order of their sections, any others after them."""
+        ordered = [name for _, names in SECTIONS for name in names if name in self.commands]
+        return ordered + [name for name in self.commands if name not in ordered]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the sections of the help."""
+        width = max(map(len, self.commands))
+        listed = {name: self.commands[name] for name in self.list_commands(ctx)}
+        others = tuple(name for name in listed if all(name not in names for _, names in SECTIONS))
+        for title, names in (*SECTIONS, ("Other", others)):
+            # Padded alike, so that the texts of all sections begin in one column.
+            rows = [(name.ljust(width), listed[name].get_short_help_str(200)) for name in names if name in listed]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The verb that the command line names. Raises UsageError for one that there is not."""
+        name = args[0]
+        if name in self.commands or name.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        if name in LATER:
+            raise UsageError(f"{name} is known, not in this version", hint="homellm --help lists what there is.")
+        hint = nearest(name, self.list_commands(ctx)) or "homellm --help lists what there is."
+        raise UsageError(f"there is no verb {name}", hint=hint)

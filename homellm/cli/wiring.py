@@ -1,0 +1,59 @@
+"""The one place where the ports get their adapters. Everything heavy is imported here, when a verb calls."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from homellm.cli.stack_file import locate, read
+
+if TYPE_CHECKING:
+    from homellm.cli.options import Common
+    from homellm.deploy.session import Ports
+    from homellm.domain.stack import Stack
+
+
+def load_stack(common: Common, environ: Mapping[str, str] = os.environ) -> Stack:
+    """The stack file as a Stack. Raises StackFileError with everything that is wrong in it."""
+    path = locate(common.file, environ)
+    text = read(path)
+    from homellm.loading.load import load
+
+    return load(text, path, environ)
+
+
+def connect(environ: Mapping[str, str] = os.environ) -> Ports:
+    """The ports to the engine that the environment names, and to the machine that it runs on.
+
+    Raises EngineUnreachable when no engine answers.
+    """
+    from homellm.adapters.clock import SystemClock
+    from homellm.adapters.dialect_cache import DialectCache
+    from homellm.adapters.docker_engine import connect as connect_engine
+    from homellm.adapters.gguf_files import GgufFiles
+    from homellm.adapters.host.linux import LinuxHost
+    from homellm.adapters.http import HttpClient
+    from homellm.adapters.lock import StackLock
+    from homellm.deploy.session import Ports
+
+    engine = connect_engine(environ)
+    root = environ.get("HOMELLM_HOST_ROOT", "")
+    return Ports(
+        engine=engine,
+        host=LinuxHost(Path(root or "/"), local=bool(root) or engine.info().local),
+        files=GgufFiles(),
+        http=HttpClient(),
+        clock=SystemClock(),
+        lock=StackLock,
+        cache=DialectCache(cache_home(environ) / "homellm" / "dialects"),
+    )
+
+
+def cache_home(environ: Mapping[str, str]) -> Path:
+    """XDG_CACHE_HOME, else ~/.cache. A relative one is ignored, as the XDG base directory specification has it."""
+    named = Path(environ.get("XDG_CACHE_HOME", ""))
+    if named.is_absolute():
+        return named
+    return Path(environ.get("HOME") or "/nonexistent") / ".cache"
