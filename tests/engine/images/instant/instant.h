@@ -1,0 +1,30 @@
+/* A stand-in for llama-server: it speaks its help, its log and its API, and loads nothing. See README.md. */
+#ifndef INSTANT_H
+#define INSTANT_H
+
+#include <stdbool.h>
+
+struct options {
+    const char *model, *alias, *host, *port, *api_key;
+    int slots, ctx_slot;
+    bool lock_memory;
+};
+
+/* arguments.c: what the command line says, held against the flags of /dialect/help.txt. */
+const char *read_file(const char *path);
+void parse_arguments(int argc, char **argv, struct options *options);
+bool help_has(const char *flag);
+
+/* knobs.c: the faults that the environment asks for. */
+const char *knob(const char *name);
+double knob_number(const char *name, double otherwise);
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void load(const struct options *options);
+void say_ready(const struct options *options);
+
+/* http.c: the API. */
+int listen_on(const struct options *options);
+void answer(int connection, const struct options *options, bool ready);
+int probe_health(const char *port);
+
+#endif

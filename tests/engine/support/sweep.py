@@ -1,0 +1,42 @@
+"""Removes what one test made on the engine: everything whose name holds the test's own prefix, and nothing else."""
+
+from collections.abc import Iterable
+
+import docker
+from docker.errors import APIError, NotFound
+
+
+def sweep(api: docker.APIClient, prefix: str) -> None:
+    """Remove containers, networks and volumes with `prefix` (`homellm-test-<id>`) in their name or stack label."""
+    assert prefix.startswith("homellm-test-"), prefix
+    for container in api.containers(all=True):
+        names = [*(container["Names"] or ()), container["Labels"].get("homellm.stack", "")]
+        if _carries(prefix, names):
+            _unless_gone(lambda ref=container["Id"]: api.remove_container(ref, force=True, v=True))
+    for network in api.networks():
+        if _carries(prefix, [network["Name"]]):
+            _unless_gone(lambda ref=network["Id"]: api.remove_network(ref))
+    for volume in api.volumes()["Volumes"] or ():
+        if _carries(prefix, [volume["Name"]]):
+            _unless_gone(lambda ref=volume["Name"]: api.remove_volume(ref))
+
+
+def leftovers(api: docker.APIClient, prefix: str) -> list[str]:
+    """The names of containers and networks that carry `prefix`."""
+    containers = [name.lstrip("/") for row in api.containers(all=True) for name in row["Names"] or ()]
+    networks = [row["Name"] for row in api.networks()]
+    return sorted(name for name in [*containers, *networks] if prefix in name)
+
+
+def _carries(prefix: str, names: Iterable[str]) -> bool:
+    return any(prefix in name for name in names)
+
+
+def _unless_gone(remove) -> None:
+    try:
+        remove()
+    except NotFound:
+        pass
+    except APIError as error:
+        if "already in progress" not in str(error):
+            raise
