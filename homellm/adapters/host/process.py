@@ -87,8 +87,8 @@ def _gpu_bytes(root: HostRoot, pid: int) -> tuple[tuple[str, int], ...] | None:
 
 
 def _held(fields: dict[str, str]) -> int:
-    regions = {key.split("-", 2)[2] for key in fields if key.split("-")[1] in _HELD and key.count("-") > 1}
-    return sum(_held_of(fields, region) for region in regions)
+    matches = [re.fullmatch(rf"drm-(?:{'|'.join(_HELD)})-(?!cycles-)(.+)", key) for key in fields]  # cycles are time
+    return sum(_held_of(fields, region) for region in {match[1] for match in matches if match})
 
 
 def _held_of(fields: dict[str, str], region: str) -> int:
