@@ -24,11 +24,10 @@ _TRIES = 5
 
 
 class StackLock:
-    """The lock of one stack on one engine. A context manager; `acquire` and `release` do the same by hand; it
-    is held as long as this object lives.
+    """The lock of one stack on one engine: a context manager; `acquire` and `release` do the same by hand.
 
-    Two daemons of one machine can show the same engine id, so the folder of their data is a part of the name. `proc`
-    is where the holder's command line is read.
+    It is held as long as this object lives. Two daemons of one machine can show the same engine id, so the folder of
+    their data is a part of the name. `proc` is where the holder's command line is read.
     """
 
     def __init__(self, engine: EngineInfo, stack: str, *, proc: Path = Path("/proc")) -> None:

@@ -89,9 +89,9 @@ def test_asking_who_holds_it_takes_nothing_from_the_holder(engine_id: str, holde
 def test_sigkill_frees_it_at_once(engine_id: str, holder: Holder) -> None:
     assert holder.end(signal.SIGKILL) == -signal.SIGKILL
     with StackLock(engine(engine_id), "nuc"):
-        assert Holder(engine_id, "nuc").said.startswith(
-            f"Another homellm is at work on the stack nuc: process {os.getpid()}"
-        )
+        second = Holder(engine_id, "nuc")
+        assert second.said.startswith(f"Another homellm is at work on the stack nuc: process {os.getpid()} (")
+        assert second.end() == ExitCode.REFUSED
 
 
 def test_released_it_can_be_taken_by_another_process(engine_id: str) -> None:
