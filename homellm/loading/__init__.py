@@ -1,1 +1,5 @@
-"""YAML text to Stack and back: positions, schema, defaults, edits that keep comments. Reads only what it is given."""
+"""YAML text to Stack: positions, schema, defaults, contradictions. Reads only what it is given."""
+
+from homellm.loading.loader import load
+
+__all__ = ["load"]

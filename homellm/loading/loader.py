@@ -1,0 +1,100 @@
+"""The one way in: a stack file's text to a Stack, or all that is wrong with it."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Mapping as MappingType
+from pathlib import Path
+
+from homellm.domain.stack import Gpu, Model, Stack
+from homellm.loading.build import build_gpu, build_model, build_stack
+from homellm.loading.collisions import check_collisions
+from homellm.loading.compose import Unreadable, compose
+from homellm.loading.compound import Folders
+from homellm.loading.contradictions import check_model
+from homellm.loading.document import Document, read_document
+from homellm.loading.findings import Findings, SourceText
+from homellm.loading.keys import StackKeys
+from homellm.loading.merge import MergedModel, merge_models
+from homellm.loading.nodes import Mapping, Mark
+from homellm.loading.section import model_section
+from homellm.loading.validate import validate
+
+
+def load(file: Path, text: str, environ: MappingType[str, str]) -> Stack:
+    """The stack that `text`, read from `file`, declares.
+
+    `file` names the text in messages and its folder is what relative paths are relative to; nothing is read from the
+    disk. `environ` gives `${VAR}` and HOME. Raises StackFileError with every problem of the file.
+    """
+    text = text.removeprefix("\ufeff")
+    source, findings = SourceText(file, text), Findings()
+    stack: Stack | None = None
+    try:
+        root = _root(text, findings)
+        source.hide_secrets(root)
+        stack = _stack(root, file, environ, source, findings)
+    except Unreadable:
+        pass
+    findings.raise_any(file, source)
+    assert stack is not None  # noqa: S101 - whatever kept it from being built has been noted
+    return stack
+
+
+def _root(text: str, findings: Findings) -> Mapping:
+    root = compose(text, findings)
+    if isinstance(root, Mapping):
+        return root
+    hint = "A stack file begins with `stack: NAME` and has its models under `models:`."
+    if root is None:
+        findings.add("empty-file", Mark(1, 1), "the file is empty", hint)
+    else:
+        findings.add("wrong-type", root.mark, "the file is no mapping of keys", hint)
+    raise Unreadable
+
+
+def _stack(
+    root: Mapping, file: Path, environ: MappingType[str, str], source: SourceText, findings: Findings
+) -> Stack | None:
+    absolute = file.absolute()
+    document = read_document(root, environ, findings)
+    gpu_names = document.data["gpus"] if isinstance(document.data.get("gpus"), dict) else {}
+    declared = dict(gpu_names)
+    keys = validate(document, Folders(Path(os.path.normpath(absolute.parent)), environ.get("HOME")), findings)
+    _check_top(keys, document, findings)
+    gpus = _gpus(keys, document, source, findings)
+    merged = merge_models(keys, document, findings)
+    for model in merged:
+        check_model(model, declared, findings)
+    check_collisions(merged, keys.stack or "", findings)
+    if findings or keys.stack is None:
+        return None
+    return build_stack(keys.stack, absolute, gpus, _models(merged, gpus, root, source))
+
+
+def _check_top(keys: StackKeys, document: Document, findings: Findings) -> None:
+    if keys.stack is None and ("stack",) not in document.bad:
+        findings.add("missing-key", Mark(1, 1), "the file has no `stack`", "Write `stack: NAME` at its top.")
+    if not keys.models and ("models",) not in document.bad:
+        mark = document.mark(("models",))
+        if not any(path[:1] == ("models",) for path in document.bad):
+            findings.add("missing-key", mark, "the file declares no model", "Write `models:` and a model below it.")
+
+
+def _gpus(keys: StackKeys, document: Document, source: SourceText, findings: Findings) -> tuple[Gpu, ...]:
+    gpus: list[Gpu] = []
+    for name, gpu in keys.gpus.items():
+        path = ("gpus", name)
+        given = [key for key in ("pci", "id", "auto") if getattr(gpu, key)]
+        if len(given) != 1 and not any(bad[:2] == path for bad in document.bad):
+            told = f"names {' and '.join(f'`{key}`' for key in given)}" if given else "says not which one it is"
+            hint = 'Give exactly one of `pci: "0000:00:02.0"`, `id: "8086:9a49"` and `auto: true`.'
+            findings.add("gpu-selector", document.mark(path), f"GPU `{name}` {told}", hint)
+        gpus.append(build_gpu(name, gpu, source.place(document.mark(path))))
+    return tuple(gpus)
+
+
+def _models(merged: list[MergedModel], gpus: tuple[Gpu, ...], root: Mapping, source: SourceText) -> list[Model]:
+    sections = root.get("models")
+    assert isinstance(sections, Mapping)  # noqa: S101 - validated
+    return [build_model(model, gpus, model_section(sections, model.name), source) for model in merged]
