@@ -33,9 +33,15 @@ class Service:
 
 
 def render_compose(
-    specs: Sequence[ContainerSpec], template: str, *, project: str, title: str, show_secrets: bool = False
+    specs: Sequence[ContainerSpec],
+    template: str,
+    *,
+    project: str,
+    title: str,
+    notes: Sequence[str] = (),
+    show_secrets: bool = False,
 ) -> str:
-    """The compose file, through the template text (`templates/compose.yaml.j2`).
+    """The compose file, through the template text (`templates/compose.yaml.j2`); `notes` stand at its head.
 
     A service has the name of its container. Secrets become `${VARIABLE}` references, unless `show_secrets`.
     """
@@ -43,6 +49,7 @@ def render_compose(
     return fill(
         template,
         title=comment(title),
+        notes=[comment(note) for note in notes],
         project=yaml_string(project_name(project)),
         variables=sorted(references.values()),
         services=[Service(yaml_string(spec.name), tuple(_service(spec, references))) for spec in specs],

@@ -31,8 +31,15 @@ class Unit:
     joins: tuple[str, ...]
 
 
-def render_run(specs: Sequence[ContainerSpec], template: str, *, title: str, show_secrets: bool = False) -> str:
-    """The script, through the template text (`templates/run.sh.j2`).
+def render_run(
+    specs: Sequence[ContainerSpec],
+    template: str,
+    *,
+    title: str,
+    notes: Sequence[str] = (),
+    show_secrets: bool = False,
+) -> str:
+    """The script, through the template text (`templates/run.sh.j2`); `notes` stand at its head as comments.
 
     A container with several networks is created, joined to them and started, since Engine 20.10 takes one network at
     creation. Secrets become variables that the script asks for, unless `show_secrets`. Raises ValueError for a value
@@ -42,6 +49,7 @@ def render_run(specs: Sequence[ContainerSpec], template: str, *, title: str, sho
     return fill(
         template,
         title=comment(title),
+        notes=[comment(note) for note in notes],
         units=[_unit(spec, references) for spec in specs],
         variables=sorted(references.values()),
     )

@@ -176,6 +176,10 @@ def test_a_reason_cannot_leave_its_comment():
     assert "  # first rm -rf x second\n" in text
 
 
+def test_notes_stand_at_the_head():
+    assert "\n# Note: flags are assumed\n" in script(BARE, notes=["flags are\nassumed"])
+
+
 def test_nothing_in_a_spec_is_taken_for_a_template():
     spec = ContainerSpec(name="n", image="i", args=(Arg("{{ 1 + 1 }}", "{% raw %}"),))
     assert array(script(spec), "command") == ["{{ 1 + 1 }}", "{% raw %}"]
