@@ -61,7 +61,8 @@ def test_vulkan_passes_one_node_one_group_and_selects_by_id(
     assert environment(given) == {"MESA_VK_DEVICE_SELECT": select}
     assert given.gpu_requests == ()
     assert given.notes == ()
-    assert all(part.because for part in (*given.devices, *given.env))
+    assert all(device.because for device in given.devices)
+    assert all(var.because for var in given.env)
 
 
 def test_two_equal_cards_differ_by_their_node_alone(machine: dict[str, Host]) -> None:
