@@ -129,6 +129,12 @@ def _listener(root: HostRoot, socket: _Socket, holders: _Holders) -> Listener:
 
 
 def _unit(root: HostRoot, pid: int) -> str | None:
-    """The systemd service whose cgroup the process is in (`ollama.service`), the innermost one."""
-    services = re.findall(r"/([^/\n]+\.service)(?=/|$)", root.text(f"/proc/{pid}/cgroup") or "", re.MULTILINE)
-    return services[-1] if services else None
+    """The service of the system whose cgroup the process is in (`ollama.service`).
+
+    Services of a user's own systemd are left out: they are stopped in another way, and a desktop program's cgroup
+    lies below that of the user's whole session.
+    """
+    found = re.search(
+        r":/system\.slice/(?:.*/)?([^/\n]+\.service)$", root.text(f"/proc/{pid}/cgroup") or "", re.MULTILINE
+    )
+    return found[1] if found else None

@@ -8,7 +8,7 @@ from homellm.adapters.host.processes import pids_named
 from homellm.adapters.host.root import HostRoot
 from homellm.domain.world import UNLIMITED
 
-_LOCKED = re.compile(r"^Max locked memory\s+\S+\s+(\S+)", re.MULTILINE)
+_LOCKED = re.compile(r"^Max locked memory\s+(\S+)", re.MULTILINE)
 
 
 def read_memory(root: HostRoot) -> tuple[int | None, int | None]:
@@ -23,10 +23,10 @@ def _kib(text: str, name: str) -> int | None:
 
 
 def read_memlock(root: HostRoot) -> int | None:
-    """The hard limit of locked memory that containers inherit, in bytes; None when it cannot be read.
+    """The limit of locked memory that containers inherit, in bytes; None when it cannot be read.
 
     A container's first process is started by containerd, or by a containerd that dockerd keeps, and has its limits
-    unless the stack or the daemon sets others.
+    unless the daemon sets others. The soft one counts: llama-server does not raise it.
     """
     for name in ("containerd", "dockerd"):
         for pid in pids_named(root, name):

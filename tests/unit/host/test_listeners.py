@@ -76,6 +76,23 @@ def test_a_proxy_of_the_engine_is_known_by_its_command_line(tmp_path: Path) -> N
     ]
 
 
+@pytest.mark.parametrize(
+    ("cgroup", "unit"),
+    [
+        ("/system.slice/ollama.service", "ollama.service"),
+        ("/system.slice/system-postgresql.slice/postgresql@15-main.service", "postgresql@15-main.service"),
+        ("/user.slice/user-1000.slice/user@1000.service/app.slice/app-gnome.scope", None),
+        ("/user.slice/user-1000.slice/user@1000.service/app.slice/llama.service", None),
+        ("/system.slice/docker-4711.scope", None),
+        ("/system.slice/cron.service/job", None),
+    ],
+)
+def test_the_service_is_one_that_the_system_can_stop(tmp_path: Path, cgroup: str, unit: str | None) -> None:
+    found = _listeners(f"listen 127.0.0.1:80 inode=9\nprocess 5 x sockets=9 cgroup={cgroup}\n", tmp_path)
+    assert found is not None
+    assert found[0].unit == unit
+
+
 def test_tables_that_cannot_be_read_are_unknown_and_not_empty(tmp_path: Path) -> None:
     assert _listeners("cpus 0\n", tmp_path / "a") is None
     assert _listeners("file /proc/1/net/tcp 'no lines'\n", tmp_path / "b") == ()

@@ -124,15 +124,15 @@ def test_selinux_only_when_it_enforces(tmp_path: Path) -> None:
     assert _host("file /sys/fs/selinux/enforce 0\n", tmp_path / "b").selinux is False
 
 
-@pytest.mark.parametrize(("hard", "expected"), [("8388608", 8388608), ("unlimited", UNLIMITED)])
-def test_how_much_a_container_may_lock(tmp_path: Path, hard: str, expected: int) -> None:
+@pytest.mark.parametrize(("soft", "expected"), [("8388608", 8388608), ("unlimited", UNLIMITED)])
+def test_how_much_a_container_may_lock(tmp_path: Path, soft: str, expected: int) -> None:
     text = f"""
 process 900 dockerd
 process 800 containerd
 file /proc/800/limits
     | Limit                     Soft Limit           Hard Limit           Units
     | Max cpu time              unlimited            unlimited            seconds
-    | Max locked memory         65536                {hard:<20} bytes
+    | Max locked memory         {soft:<20} 4194304              bytes
 file /proc/900/limits
     | Max locked memory         1                    1                    bytes
 """
