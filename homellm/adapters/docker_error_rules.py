@@ -18,6 +18,7 @@ PATH_MISSING = "path-missing"
 NETWORK_MISSING = "network-missing"
 NETWORK_TAKEN = "network-taken"
 NO_SUCH_IMAGE = "no-such-image"
+BEING_REMOVED = "being-removed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +314,7 @@ RULES = (
     ),
     _rule(
         r"marked for removal|removal of container \S+ is already in progress",
-        "being-removed",
+        BEING_REMOVED,
         "The container is being removed right now.",
         "Try again in a moment.",
     ),

@@ -42,6 +42,12 @@ def taken_port(text: str) -> tuple[str, int] | None:
     return None
 
 
+def exclude(one: str, other: str) -> bool:
+    """Whether a port published on one address cannot be published on the other as well."""
+    wildcards = ("", "0.0.0.0", "::")
+    return one == other or one in wildcards or other in wildcards
+
+
 class _Groups(dict[str, str]):
     """Named groups for a format string; one that did not take part is empty."""
 

@@ -48,6 +48,11 @@ def container(doc: Mapping[str, object]) -> Container:
     )
 
 
+def has_terminal(doc: Mapping[str, object]) -> bool:
+    """Whether a container has a terminal, whose log is not multiplexed; from its inspect JSON."""
+    return _bool(_map(doc, "Config"), "Tty")
+
+
 def image(doc: Mapping[str, object]) -> Image:
     """An image from `GET /images/{name}/json`."""
     config = _map(doc, "Config")
@@ -131,6 +136,16 @@ def since_parameter(time: str) -> str | None:
     if seconds < 0:
         return None
     return f"{seconds}.{(found['fraction'] or '').ljust(9, '0')}"
+
+
+def label_filters(labels: Mapping[str, str | None]) -> dict[str, list[str]]:
+    """Labels as the filter of a list; a value of None asks for the label alone."""
+    return {"label": [name if value is None else f"{name}={value}" for name, value in labels.items()]}
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version, to compare by."""
+    return tuple(int(part) for part in version.split(".") if part.isdecimal())
 
 
 def _health_check(doc: Mapping[str, object]) -> HealthCheck | None:
