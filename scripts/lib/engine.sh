@@ -7,16 +7,11 @@ ENGINE_PID=""
 engine_says() { (cd "$ROOT" && "$VENV/bin/python" -m scripts.provision.engine); }
 
 ensure_engine() {
-  local answer
-  if answer="$(engine_says 2>&1)"; then
-    say "$answer"
-    return 0
-  fi
-  say "$answer"
-  if [ -n "${DOCKER_HOST:-}${DOCKER_CONTEXT:-}" ]; then
-    fail "the engine that DOCKER_HOST or DOCKER_CONTEXT names does not answer" \
-      "start that engine, or: unset DOCKER_HOST DOCKER_CONTEXT, then run $0 again"
-  fi
+  local code=0
+  engine_says >&2 || code=$?
+  [ "$code" != 0 ] || return 0
+  # 3: none runs here and none is named elsewhere. For everything else the reason was told, with what to type.
+  [ "$code" = 3 ] || exit 1
   need_root "starting a Docker Engine"
   if ! has dockerd; then
     say "There is no Docker Engine on this machine. This installs the package docker.io of your distribution"

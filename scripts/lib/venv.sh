@@ -31,6 +31,8 @@ ensure_venv() {
   fi
   [ -n "$python" ] || fail "no Python 3.11 or newer with the venv module was found" \
     "use Debian 12, Ubuntu 24.04 or newer, or put a python3 of 3.11 first in PATH, then run $0 again"
+  # pip proves by these whom it speaks to; a minimal system has none.
+  [ -s /etc/ssl/certs/ca-certificates.crt ] || install_packages ca-certificates
   say "makes $VENV with $("$python" --version), and installs homellm${extra:+ with its extra [$extra]} into it from PyPI"
   if ! "$VENV/bin/python" -c '' 2>/dev/null; then
     quietly "no virtual environment could be made at $VENV" "rm -r $VENV, then run $0 again" \
