@@ -142,3 +142,15 @@ def health_check(image: Image | None) -> HealthCheck | None:
     if own is None or not own.test or own.test[0] == "NONE" or own.start_period_s >= START_PERIOD_S:
         return None
     return HealthCheck(own.test, START_PERIOD_S)
+
+
+def lock_notes(model: Model, image: Image | None, engine: EngineInfo) -> tuple[str, ...]:
+    """Where IPC_LOCK is known to have no effect: it counts for root in the initial user namespace alone."""
+    if not model.mlock:
+        return ()
+    if engine.rootless or engine.userns_remap:
+        how = "rootless" if engine.rootless else "with userns-remap"
+        return (f"Docker runs {how}, where no container may lock more memory than its limit allows; mlock may fail",)
+    if image is not None and image.user.partition(":")[0] not in ("", "0", "root"):
+        return (f"the image runs as user {image.user}, for whom IPC_LOCK has no effect; mlock may fail",)
+    return ()

@@ -36,7 +36,9 @@ def build(model: Model, stack: Stack, world: World) -> Built:
     log, log_notes = container.log_config(model, world.engine)
     obstacles = (gpu.problem,) if gpu.problem else ()
     problems = (*obstacles, *argv.problems, *files.problems, *container.network_problems(model))
-    notes = (*dialect_notes, *argv.notes, *gpu.passed.notes, *log_notes)
+    image = world.images.get(model.image)
+    lock_notes = container.lock_notes(model, image, world.engine)
+    notes = (*dialect_notes, *argv.notes, *gpu.passed.notes, *lock_notes, *log_notes)
     if problems:
         return Built(None, problems, notes, files.paths.model)
     spec = ContainerSpec(
@@ -57,7 +59,7 @@ def build(model: Model, stack: Stack, world: World) -> Built:
         group_add=gpu.passed.group_add,
         gpu_requests=gpu.passed.gpu_requests,
         log=log,
-        health_check=container.health_check(world.images.get(model.image)),
+        health_check=container.health_check(image),
         stop_grace_s=model.stop_grace_s,
         labels=model.labels,
     )

@@ -32,10 +32,12 @@ def places(*keys: str) -> dict[str, Place]:
     return {key: Place("/home/me/homellm.yaml", n, 5, f"    {key}: x") for n, key in enumerate(keys, 1)}
 
 
-def world(build_name: str | Dialect | None = "b11669", *, log_driver="json-file", image=None, host=None) -> World:
+def world(
+    build_name: str | Dialect | None = "b11669", *, log_driver="json-file", image=None, host=None, security=()
+) -> World:
     known = dialect(build_name) if isinstance(build_name, str) else build_name
     return World(
-        engine=EngineInfo("id", "27.1", "/var/lib/docker", cpus=8, memory_bytes=8 << 30, log_driver=log_driver),
+        engine=EngineInfo("id", "27.1", "/var/lib/docker", 8, 8 << 30, log_driver=log_driver, security=security),
         host=host or Host(readable=True, online_cpus=tuple(range(8))),
         images={IMAGE: image or Image("sha256:1", (IMAGE,))} if known else {},
         dialects={IMAGE: known} if known else {},
