@@ -7,12 +7,14 @@ from typing import Annotated
 import typer
 
 from homellm.cli.check import check
+from homellm.cli.config import config
 from homellm.cli.down import down
 from homellm.cli.logs import logs
 from homellm.cli.options import Common, DebugOption, FileOption, Format, FormatOption, NoColorOption
 from homellm.cli.plan import plan
 from homellm.cli.ps import ps
 from homellm.cli.pull import pull
+from homellm.cli.render import render
 from homellm.cli.restart import restart
 from homellm.cli.up import up
 from homellm.cli.verbs import Verbs
@@ -33,7 +35,7 @@ def build() -> typer.Typer:
         epilog=_EPILOG,
     )
     app.callback()(root)
-    for verb in (up, down, restart, pull, plan, check, ps, logs, version):
+    for verb in (up, down, restart, pull, plan, check, ps, logs, render, config, version):
         app.command()(verb)
     return app
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from homellm.cli.streams import errors_output, screen_width, write_document
+from homellm.cli.streams import NotWritten, errors_output, screen_width, write_document
 from homellm.errors import EngineRefused, ExitCode, HomellmError, Interrupted, Problem
 
 if TYPE_CHECKING:
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 def tell_error(error: HomellmError, common: Common, stack: str | None = None) -> ExitCode:
     """Tell an error of the tree; its exit code."""
-    if isinstance(error, Interrupted) and not common.json:
+    if isinstance(error, NotWritten):
+        errors_output().write(f"error: {error}\n")
+    elif isinstance(error, Interrupted) and not common.json:
         errors_output().write(f"{error}\n")
     else:
         _tell(error.problems, common, stack)

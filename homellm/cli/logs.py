@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -63,16 +64,16 @@ def _print(given: Common, stack: Stack, only: tuple[str, ...], *, follow: bool, 
 
     ports, scope, out = wiring.connect(), Scope(), streams.output(given)
     out.colour = False
-    names = max(map(cell_width, only), default=0) if len(only) > 1 else 0
+    shown = only or tuple(model.name for model in stack.models)
+    names = max(map(cell_width, shown)) if len(shown) > 1 else 0
 
     def write(model: str, line: str) -> None:
         out.write(f"{pad(model, names)} | {line}\n" if names else f"{line}\n")
-        if out.broken or out.failure:
+        if out.broken or out.failure is not None:
             scope.cancel()  # nobody reads any more, as in `homellm logs | head`
 
-    with signals.cancelling(scope.cancel, lambda: None, lambda: None):
-        try:
-            act(stack, only, ports, scope, follow=follow, tail=tail, write=write)
-        except Interrupted:
-            return ExitCode.OK if out.broken else ExitCode.INTERRUPTED
+    # Ctrl-C is how a followed log is left: it needs no telling.
+    with signals.cancelling(scope.cancel, lambda: None, lambda: None), contextlib.suppress(Interrupted):
+        act(stack, only, ports, scope, follow=follow, tail=tail, write=write)
+    streams.check(out)
     return ExitCode.INTERRUPTED if scope.cancelled and not out.broken else ExitCode.OK

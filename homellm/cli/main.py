@@ -9,7 +9,7 @@ import typer
 from homellm.cli.app import build
 from homellm.cli.failures import tell_error, tell_fault, tell_interrupt, tell_usage
 from homellm.cli.options import given_in
-from homellm.cli.signals import terminate_like_interrupt
+from homellm.cli.signals import Stopped, stopping
 from homellm.cli.streams import finish
 from homellm.errors import ExitCode, HomellmError
 
@@ -26,12 +26,12 @@ def run() -> None:
 
 def main(argv: list[str]) -> int:
     """Run one command line; its exit code. Every error has been told when this returns."""
-    terminate_like_interrupt()
     try:
-        return int(build()(args=argv, prog_name="homellm", standalone_mode=False) or 0)
+        with stopping():
+            return int(build()(args=argv, prog_name="homellm", standalone_mode=False) or 0)
     except HomellmError as error:
         return tell_error(error, given_in(argv))
-    except KeyboardInterrupt:
+    except (Stopped, KeyboardInterrupt):
         return tell_interrupt(given_in(argv))
     except BrokenPipeError:
         return ExitCode.OK

@@ -33,6 +33,9 @@ class Common:
         return self.format is Format.JSON
 
 
+#: The longest timeout: what is longer is a slip of the finger, and `inf` would overflow every wait.
+WEEK_S = 7 * 24 * 3600
+
 _FILE_HELP = "The stack file; else HOMELLM_FILE, else ./homellm.yaml."
 
 FileOption = Annotated[Path | None, typer.Option("--file", "-f", metavar="PATH", help=_FILE_HELP)]
@@ -48,11 +51,14 @@ ModelsArgument = Annotated[
     list[str] | None, typer.Argument(metavar="MODELS", show_default=False, help="Models; all when none is named.")
 ]
 WaitTimeoutOption = Annotated[
-    float, typer.Option("--wait-timeout", metavar="SECONDS", min=1, help="The most that all of it may take.")
+    float,
+    typer.Option("--wait-timeout", metavar="SECONDS", min=1, max=WEEK_S, help="The most that all of it may take."),
 ]
 StallTimeoutOption = Annotated[
     float,
-    typer.Option("--stall-timeout", metavar="SECONDS", min=1, help="The most that a start may go without progress."),
+    typer.Option(
+        "--stall-timeout", metavar="SECONDS", min=1, max=WEEK_S, help="The most that a start may go without progress."
+    ),
 ]
 
 

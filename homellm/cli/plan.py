@@ -58,7 +58,7 @@ def tell_plan(given: Common, models: list[str] | None, options: Options, *, deta
     if given.json:
         streams.write_document(plan_document(report))
     else:
-        streams.output(given).write(plan_table(report, width=streams.screen_width(sys.stdout)))
+        streams.write_text(given, plan_table(report, width=streams.screen_width(sys.stdout)))
         streams.errors_output().write(problems_text(report.problems, width=streams.screen_width(sys.stderr)))
     codes = [problem.exit_code for problem in report.problems]
     if detailed and report.changes:

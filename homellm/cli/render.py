@@ -42,7 +42,10 @@ def render(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> int:
-    """Print the containers of a stack as a docker run script or a compose file, with the reason of every argument."""
+    """Print a docker run script or a compose file, with every reason.
+
+    They make the containers that `up` makes, for people who want to see them or to keep them without homellm.
+    """
     from homellm.cli import streams, wiring
     from homellm.cli.failures import tell_error
     from homellm.cli.run_verb import prepare

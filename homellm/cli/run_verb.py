@@ -35,7 +35,7 @@ Table = Callable[[StackReport, int | None], str]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a verb of deploy is called with."""
+    """What a verb of deploy is called with; `only` is empty when no model is named."""
 
     stack: Stack
     only: tuple[str, ...]
@@ -115,7 +115,7 @@ def tell_report(report: StackReport, common: Common, table: Table) -> None:
     if common.json:
         streams.write_document(json_report.stack_document(report))
         return
-    streams.output(common).write(table(report, streams.screen_width(sys.stdout)))
+    streams.write_text(common, table(report, streams.screen_width(sys.stdout)))
     streams.errors_output().write(problems_text(report.problems, width=streams.screen_width(sys.stderr)))
 
 

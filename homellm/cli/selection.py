@@ -12,23 +12,21 @@ if TYPE_CHECKING:
 
 
 def select(stack: Stack, names: Sequence[str] | None) -> tuple[str, ...]:
-    """The named models in the order of the stack file, each once; all when none is named.
+    """The named models in the order of the stack file, each once; empty when none is named, which means all.
 
     Raises UsageError for names that the stack does not have, with the nearest that it has.
     """
     known = [model.name for model in stack.models]
-    if not names:
-        return tuple(known)
-    unknown = [name for name in dict.fromkeys(names) if name not in known]
+    unknown = [name for name in dict.fromkeys(names or ()) if name not in known]
     if unknown:
         problems = tuple(_unknown(stack, name, known) for name in unknown)
         raise UsageError(problems[0].message, problems=problems)
-    return tuple(name for name in known if name in names)
+    return tuple(name for name in known if name in (names or ()))
 
 
 def _unknown(stack: Stack, name: str, known: list[str]) -> Problem:
     return Problem(
-        id="unknown-model",
+        id="no-such-model",
         message=f"the stack {stack.name} has no model {name}",
         hint=nearest(name, known) or f"It has: {', '.join(known) or 'none'}.",
         exit_code=ExitCode.USAGE,

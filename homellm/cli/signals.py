@@ -48,7 +48,23 @@ def cancelling(
             signal.signal(number, before[number])
 
 
-def terminate_like_interrupt() -> None:
-    """Outside of `cancelling` there is nothing to undo: SIGTERM then ends a verb as Ctrl-C does, with 130."""
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+class Stopped(BaseException):
+    """Ctrl-C or SIGTERM where nothing has to be undone; like KeyboardInterrupt, no `except Exception` catches it."""
+
+
+@contextmanager
+def stopping() -> Iterator[None]:
+    """Both signals raise Stopped while the body runs, but for those that somebody else handles or ignores."""
+
+    def handler(_number: int, _frame: FrameType | None) -> None:
+        raise Stopped
+
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    handled = [number for number in _SIGNALS if before[number] in (signal.SIG_DFL, signal.default_int_handler)]
+    for number in handled:
+        signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number in handled:
+            signal.signal(number, before[number])

@@ -8,12 +8,18 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from homellm.errors import ExitCode
+from homellm.errors import ExitCode, HomellmError
 
 if TYPE_CHECKING:
     from homellm.cli.options import Common
     from homellm.report.json_report import Document
     from homellm.report.stream import Output
+
+
+class NotWritten(HomellmError):
+    """stdout does not take what was to be printed: a full disk, say (exit 1). It can only be told on stderr."""
+
+    default_id = "stdout"
 
 
 def output(common: Common) -> Output:
@@ -44,7 +50,10 @@ def screen_width(stream: TextIO | None) -> int | None:
 
 
 def write_document(document: Document) -> None:
-    """Print one JSON document in UTF-8, whatever the locale says. A reader that has gone is no error."""
+    """Print one JSON document in UTF-8, whatever the locale says. A reader that has gone is no error.
+
+    Raises NotWritten when stdout does not take it.
+    """
     from homellm.report.json_report import text
 
     stream = _stream(sys.stdout)
@@ -58,7 +67,22 @@ def write_document(document: Document) -> None:
             stream.write(data)
         stream.flush()
     except BrokenPipeError:
-        pass
+        return
+    except OSError as error:
+        raise NotWritten(_not_written(error)) from error
+
+
+def write_text(common: Common, text: str) -> None:
+    """Print what a verb found. Raises NotWritten when stdout does not take it."""
+    out = output(common)
+    out.write(text)
+    check(out)
+
+
+def check(out: Output) -> None:
+    """Raise NotWritten if the stream has not taken everything; a reader that has gone is no error."""
+    if out.failure is not None:
+        raise NotWritten(_not_written(out.failure)) from out.failure
 
 
 def finish(code: ExitCode | int) -> int:
@@ -74,8 +98,7 @@ def finish(code: ExitCode | int) -> int:
             _detach(stream)
             code = code or ExitCode.FAULT
             if stream is sys.stdout:
-                reason = getattr(error, "strerror", None) or error
-                errors_output().write(f"error: what was to be printed could not be written: {reason}\n")
+                errors_output().write(f"error: {_not_written(error)}\n")
     return int(code)
 
 
@@ -92,6 +115,10 @@ def _detach(stream: TextIO) -> None:
 def _stream(stream: TextIO | None) -> TextIO:
     """The stream itself, or nothing to write to when it was closed before homellm began (`>&-`)."""
     return io.StringIO() if stream is None else stream
+
+
+def _not_written(error: OSError | ValueError) -> str:
+    return f"what was to be printed could not be written: {getattr(error, 'strerror', None) or error}"
 
 
 def _is_terminal(stream: TextIO) -> bool:

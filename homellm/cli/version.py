@@ -23,5 +23,5 @@ def version(
     if given.json:
         streams.write_document({**error_document(None, ()), "version": __version__})
     else:
-        streams.output(given).write(f"homellm {__version__}\n")
+        streams.write_text(given, f"homellm {__version__}\n")
     return ExitCode.OK

@@ -19,9 +19,9 @@ def load_stack(common: Common, environ: Mapping[str, str] = os.environ) -> Stack
     """The stack file as a Stack. Raises StackFileError with everything that is wrong in it."""
     path = locate(common.file, environ)
     text = read(path)
-    from homellm.loading.load import load
+    from homellm.loading.loader import load
 
-    return load(text, path, environ)
+    return load(path, text, environ)
 
 
 def connect(environ: Mapping[str, str] = os.environ) -> Ports:
@@ -36,9 +36,10 @@ def connect(environ: Mapping[str, str] = os.environ) -> Ports:
     from homellm.adapters.host.linux import LinuxHost
     from homellm.adapters.http import HttpClient
     from homellm.adapters.lock import StackLock
+    from homellm.adapters.namespace import network_namespace
     from homellm.deploy.session import Ports
 
-    engine = connect_engine(environ)
+    engine = connect_engine(environ, _home(environ))
     root = environ.get("HOMELLM_HOST_ROOT", "")
     return Ports(
         engine=engine,
@@ -48,6 +49,7 @@ def connect(environ: Mapping[str, str] = os.environ) -> Ports:
         clock=SystemClock(),
         lock=StackLock,
         cache=DialectCache(cache_home(environ) / "homellm" / "dialects"),
+        maker=network_namespace(),
     )
 
 
@@ -56,4 +58,9 @@ def cache_home(environ: Mapping[str, str]) -> Path:
     named = Path(environ.get("XDG_CACHE_HOME", ""))
     if named.is_absolute():
         return named
-    return Path(environ.get("HOME") or "/nonexistent") / ".cache"
+    return _home(environ) / ".cache"
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    """HOME; without one a folder that is nowhere: nothing is read from it and nothing is kept."""
+    return Path(environ.get("HOME") or "/nonexistent")

@@ -26,7 +26,7 @@ def _model(model: ModelReport, width: int | None) -> list[str]:
     out = list(header)
     for verdict, lines in zip(model.checks, shown, strict=True):
         out += [*lines, *_hint(verdict, indent, width)]
-    if rest := _below(model):
+    if rest := paragraphs_of(model, checks=False):
         out += ["", *hang(clean(model.name), rest, width=width)]
     return out
 
@@ -48,17 +48,3 @@ def _hint(verdict: Verdict, indent: int, width: int | None) -> list[str]:
         indent = 4
     lead = " " * indent
     return [line for text in clean_lines(verdict.hint) for line in wrap(text, width=width, first=lead, rest=lead)]
-
-
-def _below(model: ModelReport) -> list[str]:
-    """What the table does not show: why another runner serves, problems, notes."""
-    told = ModelReport(
-        name=model.name,
-        state=model.state,
-        runner=model.runner,
-        slots=model.slots,
-        fallback=model.fallback,
-        problems=model.problems,
-        notes=model.notes,
-    )
-    return paragraphs_of(told)

@@ -57,8 +57,9 @@ class PlainSink:
 
     def _progress(self, event: Progress) -> str:
         text = progress_text(event)
-        share = _quarter(event)
-        news = (event.phase, _NUMBER.sub("#", event.text), share)
+        # What a transfer says beside its bytes (`Downloading`, `Extracting`) changes with every layer.
+        said = "" if event.done_bytes is not None else _NUMBER.sub("#", event.text)
+        news = (event.phase, said, _quarter(event))
         if self._told.get(event.model) == news:
             return ""
         self._told[event.model] = news

@@ -58,22 +58,26 @@ def model_lines(
 
 def failure(model: ModelReport) -> list[str]:
     """Why a model is not as declared, what serves now, and what to type next; a paragraph for each cause."""
-    causes = [_problem(problem, model.notes if index == 0 else ()) for index, problem in enumerate(model.problems)]
-    lines = [line for cause in causes for line in cause]
-    for verdict in _failed_gates(model):
-        lines += finding(verdict)
-    if not model.problems:
-        lines += [words.sentence(note) for note in model.notes]
-    return lines or ["failed."]
+    causes = [_cause(problem) for problem in _other_problems(model)]
+    causes += [_unproved(verdict) for verdict in _failed_gates(model)]
+    notes = [words.sentence(note) for note in model.notes]
+    if not causes:
+        return notes or ["failed."]
+    (text, hints), *others = causes
+    return [line for cause in ((" ".join([text, *notes]), hints), *others) for line in _paragraph(*cause)]
 
 
-def finding(verdict: Verdict) -> list[str]:
-    """A check that did not pass, in a sentence, and its hint."""
-    asked, seen = words.native(verdict.asked), words.observed(verdict)
-    where = f" ({clean(verdict.source)})" if verdict.source else ""
-    text = f"{verdict.id}: asked {asked}, {'' if verdict.verdict == 'unknown' else 'observed '}{seen}{where}."
-    hint = clean_lines(verdict.hint)
-    return [" ".join([text, *hint[:1]]), *hint[1:]]
+def paragraphs_of(model: ModelReport, *, checks: bool = True) -> list[str]:
+    """What is to be said about a model below a table: its fallback, what is not as asked, its problems and notes.
+
+    `checks` is False where the checks stand in the table itself.
+    """
+    lines = _fallback(model, model.fallback) if model.fallback else []
+    causes = [_cause(problem) for problem in _other_problems(model)]
+    if checks:
+        causes = [_unproved(v) for v in model.checks if v.verdict in ("fail", "unknown")] + causes
+    lines += [line for cause in causes for line in _paragraph(*cause)]
+    return lines + [words.sentence(note) for note in model.notes]
 
 
 def pull_table(report: StackReport, *, width: int | None = None) -> str:
@@ -81,8 +85,10 @@ def pull_table(report: StackReport, *, width: int | None = None) -> str:
     lines: list[str] = []
     indent = max((cell_width(_head(m)) for m in report.models), default=0) + GAP
     for model in report.models:
-        told = failure(model) if model.state is State.FAILED else list(map(clean, model.notes)) or ["is here"]
-        lines += hang(_head(model), told, width=width, indent=indent)
+        if model.state is State.FAILED:
+            lines += hang(_head(model), failure(model), width=width, indent=indent)
+        else:
+            lines += hang(f"{words.PASS} {clean(model.name)}", ["its image is here."], width=width, indent=indent)
     return join_blocks([lines])
 
 
@@ -100,17 +106,6 @@ def ps_table(report: StackReport, *, width: int | None = None) -> str:
         return f"{clean(report.stack)}  no models\n"
     rows = [[_head(m), m.state.value, *_served(m), clean(m.container or "")] for m in report.models]
     return join_blocks([flat(columns(rows, width=width)), *_paragraphs(report.models, width, failed=True)])
-
-
-def paragraphs_of(model: ModelReport) -> list[str]:
-    """What is to be said about a model below the table: its fallback, what is not as asked, its notes."""
-    lines = _fallback(model, model.fallback) if model.fallback else []
-    for verdict in model.checks:
-        if verdict.verdict in ("fail", "unknown"):
-            lines += finding(verdict)
-    for problem in model.problems:
-        lines += _problem(problem)
-    return lines + [words.sentence(note) for note in model.notes]
 
 
 def _paragraphs(models: Sequence[ModelReport], width: int | None, *, failed: bool = False) -> list[list[str]]:
@@ -145,17 +140,33 @@ def _served(model: ModelReport) -> list[str]:
     return [name, slots, clean(model.device or ""), clean(model.endpoint or "")]
 
 
-def _problem(problem: Problem, notes: Sequence[str] = ()) -> list[str]:
-    """What happened, what serves now and what to type, in one paragraph; further lines of a hint on their own."""
-    hint = clean_lines(problem.hint)
-    parts = [words.sentence(problem.message), *map(words.sentence, notes)]
-    if hint:
-        parts.append(f"Next: {hint[0]}")
-    return [" ".join(parts), *hint[1:]]
+def _cause(problem: Problem) -> tuple[str, list[str]]:
+    """What happened, and what to type next."""
+    first, *more = clean_lines(problem.hint) or [""]
+    return words.sentence(problem.message), [f"Next: {first}", *more] if first else []
+
+
+def _unproved(verdict: Verdict) -> tuple[str, list[str]]:
+    """A check that did not pass, and its hint."""
+    asked, seen = words.native(verdict.asked), words.observed(verdict)
+    where = f" ({clean(verdict.source)})" if verdict.source else ""
+    was = "" if verdict.verdict == "unknown" else "observed "
+    return f"{verdict.id}: asked {asked}, {was}{seen}{where}.", clean_lines(verdict.hint)
+
+
+def _paragraph(text: str, hints: list[str]) -> list[str]:
+    """One paragraph; the further lines of a hint, commands to type say, stand on their own."""
+    return [" ".join([text, *hints[:1]]), *hints[1:]]
 
 
 def _failed_gates(model: ModelReport) -> list[Verdict]:
     return [v for v in model.checks if v.verdict == "fail" or (v.gate and v.verdict == "unknown")]
+
+
+def _other_problems(model: ModelReport) -> list[Problem]:
+    """The problems that are not just a check's verdict in other words."""
+    told = {f"gate-{verdict.id}" for verdict in _failed_gates(model)}
+    return [problem for problem in model.problems if problem.id not in told]
 
 
 def _fallback(model: ModelReport, fallback: Fallback) -> list[str]:

@@ -52,6 +52,19 @@ def test_a_gate_that_failed_is_the_cause_when_there_is_no_other() -> None:
     assert report.exit_code is ExitCode.REFUSED
 
 
+def test_a_problem_that_only_repeats_a_gate_is_told_once() -> None:
+    gate = Verdict("mlock", True, False, "fail", "process 7", "Add memory.", gate=True)
+    problems = (Problem("gate-mlock", "mlock: asked True, observed False"), Problem("x", "something else"))
+    model = ModelReport(name="m", state=State.FAILED, checks=(gate,), problems=problems, notes=("The old one serves",))
+    assert up_table(stack(model)) == (
+        "✘ m   something else. The old one serves.\n      mlock: asked yes, observed no (process 7). Add memory.\n"
+    )
+    assert "asked True" not in check_table(stack(model))
+    assert "m  something else." in check_table(stack(model))
+    only = replace(model, problems=problems[:1])
+    assert up_table(stack(only)) == "✘ m   mlock: asked yes, observed no (process 7). The old one serves. Add memory.\n"
+
+
 def test_check() -> None:
     assert check_table(stack(DEGRADED, STOPPED)) == golden("check.txt")
 
@@ -74,10 +87,9 @@ def test_down() -> None:
 
 
 def test_pull() -> None:
-    here = ModelReport(name="embed", state=State.ABSENT, notes=("ghcr.io/x:1 is here",))
+    here = ModelReport(name="embed", state=State.UNVERIFIED)
     assert pull_table(stack(here, replace(CUT_SHORT, notes=()))) == (
-        "– embed    ghcr.io/x:1 is here\n"
-        "✘ lfm2.5   model file is cut short (98 of 1597 MB). Next: homellm pull lfm2.5\n"
+        "✔ embed    its image is here.\n✘ lfm2.5   model file is cut short (98 of 1597 MB). Next: homellm pull lfm2.5\n"
     )
 
 
