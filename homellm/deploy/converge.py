@@ -23,7 +23,7 @@ from homellm.domain.stack import Model, Stack
 from homellm.domain.steps import Plan
 from homellm.domain.verdicts import State, judge
 from homellm.domain.world import Container, World
-from homellm.errors import HomellmError, Problem
+from homellm.errors import ExitCode, HomellmError, Problem
 from homellm.health.checks import judge_all
 from homellm.planning.desired import Desired, desire
 from homellm.planning.preflight import preflight
@@ -53,10 +53,16 @@ def unit_of(model: Model, stack: Stack, world: World) -> Unit:
 
 
 def settle(model: Model, stack: Stack, world: World) -> tuple[Desired, Unit, tuple[Problem, ...]]:
-    """What is wanted, what is there, and what is known to stop it before anything is made."""
+    """What is wanted, what is there, and what is known to stop it before anything is made.
+
+    Advice, which stops nothing, is among the notes of what is wanted.
+    """
     desired = desire(model, stack, world)
     unit = unit_of(model, stack, world)
-    return desired, unit, desired.problems + preflight(model, stack, unit, world)
+    found = desired.problems + preflight(model, stack, unit, world)
+    advice = tuple(f"{p.message}. {p.hint}" for p in found if p.exit_code is ExitCode.OK)
+    stopping = tuple(p for p in found if p.exit_code is not ExitCode.OK)
+    return replace(desired, notes=desired.notes + advice), unit, stopping
 
 
 def converge(model: Model, job: Job, emit: Emit) -> ModelReport:

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import ipaddress
-
-from homellm.domain.names import FAILED, LABEL_STACK, NEXT, is_wildcard
-from homellm.domain.stack import Model, Place, Stack
+from homellm.domain.names import FAILED, LABEL_STACK, NEXT
+from homellm.domain.places import problem_at
+from homellm.domain.stack import Model, Stack
 from homellm.domain.world import Container, ModelFile, World
 from homellm.errors import Problem
+from homellm.planning.host_problems import file_advice
+from homellm.planning.mlock import mlock_problem
+from homellm.planning.ports import port_problem
 from homellm.planning.units import Unit, split_name
 
 
 def preflight(model: Model, stack: Stack, unit: Unit, world: World) -> tuple[Problem, ...]:
-    """Everything that is known to stop `model`: its file, its CPUs, its port and its name."""
+    """Everything that is known to stand in the way of `model`: its file, its CPUs, its port, its name, its memory lock.
+
+    A problem with exit code OK is advice: it may stand in the way, and stops nothing.
+    """
+    file = world.model_files.get(str(model.source.path)) if model.source.path else None
+    own = tuple(container.name for container in unit.containers)
     found = (
-        _model_file(model, world),
+        _model_file(model, file),
         _cpus(model, world),
-        _port(model, unit, world),
+        port_problem(model, own, world.published, world.host),
         _name(model, unit, stack, world),
+        mlock_problem(model, world.host, world.engine, file.weights_bytes if file else None),
+        *file_advice(model, world.host, world.engine),
     )
     return tuple(problem for problem in found if problem is not None)
-
-
-def _problem(model: Model, key: str, id: str, message: str, hint: str) -> Problem:
-    place: Place | None = model.places.get(key) or model.places.get("")
-    return Problem(
-        id=id,
-        message=message,
-        hint=hint,
-        model=model.name,
-        file=place.file if place else None,
-        line=place.line if place else None,
-        column=place.column if place else None,
-    )
 
 
 _FILE_FAULTS = {
@@ -48,12 +44,12 @@ _FILE_FAULTS = {
 }
 
 
-def _model_file(model: Model, world: World) -> Problem | None:
-    file = world.model_files.get(str(model.source.path)) if model.source.path else None
+def _model_file(model: Model, file: ModelFile | None) -> Problem | None:
     if file is None or file.state == "ok":
         return None
     fault, message, hint = _FILE_FAULTS[file.state]
-    return _problem(model, "source", fault, message.format(path=file.path, reason=_reason(file)), hint)
+    text = message.format(path=file.path, reason=_reason(file))
+    return problem_at(model, "source", id=fault, message=text, hint=hint)
 
 
 def _reason(file: ModelFile) -> str:
@@ -79,12 +75,12 @@ def _cpus(model: Model, world: World) -> Problem | None:
     beyond = [n for n in cpuset_numbers(model.cpuset) if n not in usable]
     if not beyond or not usable:
         return None
-    return _problem(
+    return problem_at(
         model,
         "cpuset",
-        "cpus-unavailable",
-        f"cpuset {model.cpuset} asks for CPU {', '.join(map(str, beyond))}, which this machine does not have",
-        f"This machine has CPUs {_ranges(usable)}.",
+        id="cpus-unavailable",
+        message=f"cpuset {model.cpuset} asks for CPU {', '.join(map(str, beyond))}, which this machine does not have",
+        hint=f"This machine has CPUs {_ranges(usable)}.",
     )
 
 
@@ -98,67 +94,25 @@ def _ranges(numbers: tuple[int, ...]) -> str:
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
-def overlapping(bind: str, address: str) -> bool:
-    """Whether a port published on `bind` collides with one that is held on `address`.
-
-    A wildcard takes the port on every address of its family; the IPv6 wildcard takes IPv4 as well, as the kernel
-    binds it by default.
-    """
-    one, other = _address(bind), _address(address)
-    if one.version == other.version:
-        return one == other or one.is_unspecified or other.is_unspecified
-    six = one if one.version == 6 else other  # noqa: PLR2004 - the version of an address family
-    return six.is_unspecified
-
-
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    return ipaddress.ip_address("0.0.0.0" if text == "" else text.strip("[]"))
-
-
-def _port(model: Model, unit: Unit, world: World) -> Problem | None:
-    if model.port is None:
-        return None
-    own = {container.name for container in unit.containers}
-    for address, port, name in world.published:
-        if port == model.port and overlapping(model.bind, address):
-            return None if name in own else _held_by_container(model, name)
-    for listener in world.host.listeners or ():
-        if listener.port == model.port and overlapping(model.bind, listener.address):
-            who = f"{listener.process} (pid {listener.pid})" if listener.process else "a process of the host"
-            return _problem(
-                model,
-                "port",
-                "port-taken",
-                f"port {model.port} on {listener.address} is held by {who}",
-                f"Stop it, or give {model.name} another port.",
-            )
-    return None
-
-
-def _held_by_container(model: Model, name: str) -> Problem:
-    return _problem(
-        model,
-        "port",
-        "port-taken",
-        f"port {model.port} on {'every address' if is_wildcard(model.bind) else model.bind} is published by"
-        f" the container {name}",
-        f"Stop it (docker stop {name}), or give {model.name} another port.",
-    )
-
-
 def _name(model: Model, unit: Unit, stack: Stack, world: World) -> Problem | None:
     for name in (unit.name, unit.name + NEXT, unit.name + FAILED):
         holder = world.name_holders.get(name)
         if holder is not None:
-            return _problem(model, "container_name", "name-taken", _held(holder, stack), _other_name(holder, model))
-    for container in world.containers:
-        if split_name(container.name)[0] == unit.name and container not in unit.containers:
-            return _problem(
+            return problem_at(
                 model,
                 "container_name",
-                "name-taken",
-                f"the name {container.name} is held by another model of this stack that the file lacks now",
-                "Run homellm up --remove-orphans to remove it.",
+                id="name-taken",
+                message=_held(holder, stack),
+                hint=_other_name(holder, model),
+            )
+    for container in world.containers:
+        if split_name(container.name)[0] == unit.name and container not in unit.containers:
+            return problem_at(
+                model,
+                "container_name",
+                id="name-taken",
+                message=f"the name {container.name} is held by another model of this stack that the file lacks now",
+                hint="Run homellm up --remove-orphans to remove it.",
             )
     return None
 

@@ -11,7 +11,7 @@ from homellm.domain.stack import SERVER_PORT, Model, Stack
 from homellm.domain.world import EngineInfo, Image
 from homellm.errors import Problem
 from homellm.runners.arguments import Paths
-from homellm.runners.places import problem_at
+from homellm.domain.places import problem_at
 
 MODELS_DIR = "/models"
 MMPROJ_DIR = "/mmproj"

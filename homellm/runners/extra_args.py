@@ -11,7 +11,7 @@ from homellm.domain.spec import Arg
 from homellm.domain.stack import Model
 from homellm.errors import ExitCode, Problem
 from homellm.runners.dialect import is_deprecated, is_removed, nearest_flag, value_words
-from homellm.runners.places import problem_at
+from homellm.domain.places import problem_at
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
@@ -83,7 +83,7 @@ def _fault(model: Model, word: str, dialect: Dialect, build: str) -> Problem | N
         return problem_at(
             model,
             "extra_args",
-            id="flag-owned",
+            id="owned-by-key",
             message=f"{word} in extra_args says what the key `{owner.key}` says; the server would take"
             " the last one in silence",
             hint=f"Use `{owner.key}` and drop {word} from extra_args.",

@@ -13,7 +13,7 @@ from homellm.runners.accelerator import accelerator
 from homellm.runners.arguments import arguments
 from homellm.runners.built import Built
 from homellm.runners.known_build import assumed_dialect
-from homellm.runners.places import problem_at
+from homellm.domain.places import problem_at
 
 #: What a llama-server's help cannot lack; an image without it is another program.
 _ESSENTIAL = ("--model", "--alias", "--parallel", "--ctx-size", "--host", "--port")

@@ -10,7 +10,8 @@ import pytest
 from homellm.domain.stack import Gpu, Model, Place, Source, Stack
 from homellm.domain.world import UNLIMITED, EngineInfo, Host, HostGpu, Listener
 from homellm.errors import ExitCode, Problem
-from homellm.planning.host_problems import host_problems, mlock_problem
+from homellm.planning.host_problems import host_problems
+from homellm.planning.mlock import mlock_problem
 from tests.fakes.hosts import linux_host
 
 ENGINE = EngineInfo(

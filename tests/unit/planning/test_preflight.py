@@ -4,7 +4,8 @@ import pytest
 
 from homellm.domain.stack import Place
 from homellm.domain.world import Host, Listener, ModelFile
-from homellm.planning.preflight import cpuset_numbers, overlapping, preflight
+from homellm.planning.ports import overlapping
+from homellm.planning.preflight import cpuset_numbers, preflight
 from homellm.planning.units import sort_unit
 from tests.unit.planning.build import NAME, container, model, stack, world
 
