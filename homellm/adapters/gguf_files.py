@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from homellm.adapters.file_kinds import SNIFF_BYTES, kind_of
+from homellm.adapters.file_links import link_folders
 from homellm.adapters.gguf_header import HeaderCut, HeaderError, NotGguf, read_header
 from homellm.domain.gguf import GgufHeader, RawHeader
 from homellm.domain.gguf_shape import ShapeError, header_of, split_of
@@ -53,7 +54,8 @@ class GgufFiles:
     def look(self, path: Path) -> ModelFile:
         """What stands at `path`; for the first part of a split model, what stands at all its parts together."""
         part = look_at_one(path)
-        return part.file if part.split[1] == 1 else _whole(path, part)
+        file = part.file if part.split[1] == 1 else _whole(path, part)
+        return replace(file, link_folders=link_folders([Path(one) for one in file.parts]))
 
 
 def look_at_one(path: Path) -> Part:

@@ -153,6 +153,8 @@ class ModelFile:
 
     `state` is ok, missing, unreadable, directory, not-gguf or truncated; `reason` says more in words. Sizes are those
     of all parts of a model that is split over several files, which `parts` names. `header` is there when it was read.
+    `link_folders` is empty for plain files; where they are symbolic links, it names every folder that must be seen to
+    follow them, as real paths: the model's own first.
     """
 
     path: str
@@ -164,6 +166,7 @@ class ModelFile:
     reason: str = ""
     header: GgufHeader | None = None
     parts: tuple[str, ...] = ()
+    link_folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from homellm.domain.dialect import Dialect
+from homellm.domain.places import problem_at
 from homellm.domain.settings import setting
 from homellm.domain.spec import Arg
 from homellm.domain.stack import SERVER_PORT, Model
 from homellm.errors import Problem
 from homellm.runners.dialect import listed_values
 from homellm.runners.extra_args import check_extra_args, speaks_of
-from homellm.domain.places import problem_at
 from homellm.runners.spelling import Spelled, Unsupported, evidence_verbosity, spell, spell_flag
 
 #: What `all` layers is on a build that knows no such word: more layers than any model has.

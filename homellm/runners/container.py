@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from homellm.domain.names import network_alias, network_name
+from homellm.domain.places import problem_at
 from homellm.domain.spec import EnvVar, HealthCheck, LogConfig, Mount, NetworkAttachment, PublishedPort
 from homellm.domain.stack import SERVER_PORT, Model, Stack
-from homellm.domain.world import EngineInfo, Image
+from homellm.domain.world import EngineInfo, Image, ModelFile
 from homellm.errors import Problem
 from homellm.runners.arguments import Paths
-from homellm.domain.places import problem_at
 
 MODELS_DIR = "/models"
 MMPROJ_DIR = "/mmproj"
@@ -34,12 +34,14 @@ class Files:
     problems: tuple[Problem, ...] = ()
 
 
-def files(model: Model, weights: Path) -> Files:
-    """Mounts, read-only, of the folders in which a model's files stand.
+def files(model: Model, weights: Path, found: ModelFile | None) -> Files:
+    """Mounts, read-only, of the folders in which a model's files stand; `found` is what stands at `weights`, if known.
 
-    The whole folder, since the parts of a split GGUF stand side by side and the server looks for them there.
+    The whole folder, since the parts of a split GGUF stand side by side and the server looks for them there. Weights
+    that are symbolic links (Hugging Face's cache) are mounted at the paths that they have here, every folder that the
+    links pass: only so do they lead somewhere.
     """
-    mounts = [_folder(weights, MODELS_DIR, "the weights, and the further parts of a split GGUF")]
+    mounts, path = _weights(weights, found.link_folders if found else ())
     if model.mmproj is not None:
         mounts.append(_folder(model.mmproj, MMPROJ_DIR, "the projector"))
     if model.chat_template_file is not None:
@@ -49,11 +51,21 @@ def files(model: Model, weights: Path) -> Files:
         for v in model.volumes
     )
     paths = Paths(
-        model=f"{MODELS_DIR}/{weights.name}",
+        model=path,
         mmproj=f"{MMPROJ_DIR}/{model.mmproj.name}" if model.mmproj else None,
         chat_template=f"{TEMPLATES_DIR}/{model.chat_template_file.name}" if model.chat_template_file else None,
     )
     return Files(tuple(mounts), paths, _twice(model, mounts))
+
+
+def _weights(weights: Path, link_folders: tuple[str, ...]) -> tuple[list[Mount], str]:
+    if not link_folders:
+        mount = _folder(weights, MODELS_DIR, "the weights, and the further parts of a split GGUF")
+        return [mount], f"{MODELS_DIR}/{weights.name}"
+    folders = [PurePosixPath(folder) for folder in link_folders]
+    outermost = [one for one in folders if not any(other in one.parents for other in folders)]
+    because = "the weights are symbolic links, which lead to the same place here and there"
+    return [Mount("bind", str(one), str(one), because=because) for one in outermost], str(folders[0] / weights.name)
 
 
 def _folder(file: Path, target: str, because: str) -> Mount:

@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 
 from homellm.domain.dialect import Dialect
+from homellm.domain.places import problem_at
 from homellm.domain.settings import owner_of_flag, setting
 from homellm.domain.spec import Arg
 from homellm.domain.stack import Model
 from homellm.errors import ExitCode, Problem
 from homellm.runners.dialect import is_deprecated, is_removed, nearest_flag, value_words
-from homellm.domain.places import problem_at
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from homellm.domain.dialect import Dialect
 from homellm.domain.names import container_name
+from homellm.domain.places import problem_at
 from homellm.domain.spec import ContainerSpec
 from homellm.domain.stack import Model, Stack
 from homellm.domain.world import World
@@ -13,7 +14,6 @@ from homellm.runners.accelerator import accelerator
 from homellm.runners.arguments import arguments
 from homellm.runners.built import Built
 from homellm.runners.known_build import assumed_dialect
-from homellm.domain.places import problem_at
 
 #: What a llama-server's help cannot lack; an image without it is another program.
 _ESSENTIAL = ("--model", "--alias", "--parallel", "--ctx-size", "--host", "--port")
@@ -30,7 +30,7 @@ def build(model: Model, stack: Stack, world: World) -> Built:
     name = build_name(model, dialect)
     if foreign := [flag for flag in _ESSENTIAL if not dialect.has(flag)]:
         return Built(None, (_not_llama_server(model, foreign),))
-    files = container.files(model, weights)
+    files = container.files(model, weights, world.model_files.get(str(weights)))
     gpu = accelerator(model, stack, world, dialect)
     argv = arguments(model, dialect, files.paths, build=name, device=gpu.device)
     log, log_notes = container.log_config(model, world.engine)

@@ -33,7 +33,13 @@ def places(*keys: str) -> dict[str, Place]:
 
 
 def world(
-    build_name: str | Dialect | None = "b11669", *, log_driver="json-file", image=None, host=None, security=()
+    build_name: str | Dialect | None = "b11669",
+    *,
+    log_driver="json-file",
+    image=None,
+    host=None,
+    security=(),
+    files=None,
 ) -> World:
     known = dialect(build_name) if isinstance(build_name, str) else build_name
     return World(
@@ -41,6 +47,7 @@ def world(
         host=host or Host(readable=True, online_cpus=tuple(range(8))),
         images={IMAGE: image or Image("sha256:1", (IMAGE,))} if known else {},
         dialects={IMAGE: known} if known else {},
+        model_files=files or {},
     )
 
 

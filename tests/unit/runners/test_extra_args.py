@@ -48,7 +48,7 @@ def test_a_flag_without_its_value():
 @pytest.mark.parametrize("word", ["-np", "--parallel", "--ctx_size", "--mlock", "-ngl", "--n-gpu-layers", "-lm"])
 def test_what_a_key_owns_is_refused(word):
     made = built(model(extra_args=(word, "3")))
-    assert "flag-owned" in ids(made)
+    assert "owned-by-key" in ids(made)
     assert made.problems[0].exit_code == 2
 
 

@@ -8,7 +8,7 @@ from homellm.domain.dialect import Dialect, FlagHelp
 from homellm.domain.secret import Secret
 from homellm.domain.spec import EnvVar, HealthCheck, LogConfig, NetworkAttachment, PublishedPort
 from homellm.domain.stack import LogSettings, Source, Volume
-from homellm.domain.world import Image
+from homellm.domain.world import Image, ModelFile
 from homellm.runners.arguments import cpus
 from tests.unit.runners.build import IMAGE, argv, built, model, places, value_of
 
@@ -91,6 +91,18 @@ def test_folders_are_mounted_read_only_each_at_a_target_of_its_own():
     ]
     assert value_of(list(spec.argv), "--mmproj") == "/mmproj/mm proj.gguf"
     assert value_of(list(spec.argv), "--chat-template-file") == "/templates/chat.jinja"
+
+
+def test_weights_that_are_links_are_mounted_where_the_links_lead():
+    cache = "/home/me/.cache/huggingface/hub/models--org--m"
+    weights = Path(f"{cache}/snapshots/abc/m.gguf")
+    folders = (f"{cache}/snapshots/abc", f"{cache}/blobs", f"{cache}/blobs/deeper")
+    file = ModelFile(str(weights), "ok", link_folders=folders)
+    wanted = model(source=Source("gguf", "", weights))
+    made = built(wanted, files={str(weights): file})
+    assert made.expected_path == str(weights)
+    assert value_of(list(made.spec.argv), "--model") == str(weights)
+    assert [(m.source, m.target, m.read_only) for m in made.spec.mounts] == [(f, f, True) for f in folders[:2]]
 
 
 def test_a_template_of_ones_own_comes_after_jinja():
