@@ -1,6 +1,6 @@
 """The one exception tree of homellm: what happened, what to type next, and the exit code it ends with.
 
-Exit codes (see docs/exit-codes.md): 1 a fault of homellm itself, 2 the command line or the stack file, 3 the engine
+Exit codes (see docs/cli.md): 1 a fault of homellm itself, 2 the command line or the stack file, 3 the engine
 cannot be reached, 4 the host, an image, a model file or the engine refuses, 5 degraded, 130 interrupted.
 """
 

@@ -10,7 +10,6 @@ from homellm.cli.options import (
     FormatOption,
     ModelsArgument,
     NoColorOption,
-    WaitTimeoutOption,
     common,
 )
 
@@ -18,7 +17,6 @@ from homellm.cli.options import (
 def pull(
     ctx: typer.Context,
     models: ModelsArgument = None,
-    wait_timeout: WaitTimeoutOption = 600,
     file: FileOption = None,
     format_: FormatOption = None,
     no_color: NoColorOption = False,
@@ -30,7 +28,7 @@ def pull(
     from homellm.report.tables import pull_table
 
     given = common(ctx, file, format_, no_color, debug)
-    options = deploy_options(given, wait_timeout_s=wait_timeout)
+    options = deploy_options(given)
     return run_verb(
         given,
         models,

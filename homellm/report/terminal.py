@@ -31,6 +31,8 @@ from homellm.report.tables import headline, model_lines
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _FRAMES_ASCII = "|/-\\"
 _FRAME_S = 0.1
+#: Room for the `^C` that a terminal echoes: on a full line it would begin a new one, and one too few would be erased.
+_ECHO = 4
 _REFRESH_HZ = 8
 _STYLES = {"32": "green", "31": "red", "33": "yellow", "2": "dim"}
 
@@ -136,7 +138,7 @@ class TerminalSink:
     def _render(self) -> Group:
         width = self._console.width
         with self._lock:
-            lines = self.lines(width)
+            lines = self.lines(width - _ECHO)
         return Group(*(_styled(fit(line, self._output.stream.encoding), line) for line in lines))
 
     def lines(self, width: int) -> list[str]:
@@ -155,7 +157,7 @@ class TerminalSink:
     def _working(self, row: _Row, names: int, width: int) -> str:
         gap = " " * GAP
         mark = " " if row.since is None else self._frame()
-        took = "" if row.since is None else gap + words.seconds(self._monotonic() - row.since)
+        took = "" if row.since is None else gap + words.seconds(int(self._monotonic() - row.since))
         head = f"{mark} {pad(clean(row.name), names)}{gap}"
         return head + cut(row.text, max(8, width - cell_width(head) - cell_width(took))) + took
 

@@ -71,7 +71,7 @@ def size(count: int) -> str:
 
 def seconds(amount: float) -> str:
     """A duration: `0.4 s`, `41 s`, `12 min 5 s`."""
-    if amount < 1:
+    if 0 < amount < 1:
         return f"{amount:.1f} s"
     whole = round(amount)
     return f"{whole} s" if whole < _IN_MINUTES_S else f"{whole // 60} min {whole % 60} s"

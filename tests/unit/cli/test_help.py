@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +14,7 @@ from homellm.cli.app import build
 from homellm.cli.main import main
 from homellm.cli.verbs import LATER, SECTIONS
 
+ROOT = Path(__file__).parents[3]
 HEAVY = ("docker", "pydantic", "ruamel", "rich", "jinja2", "httpx", "tenacity", "requests", "importlib.metadata")
 
 
@@ -57,3 +61,29 @@ def test_help_loads_nothing_heavy() -> None:
         f"print([name for name in sys.modules if name.startswith({HEAVY!r})], file=sys.stderr)"
     )
     assert run("-c", code).stderr.strip() == "[]"
+
+
+def test_the_documentation_has_every_verb_and_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    for name in (name for _, names in SECTIONS for name in names):
+        if name == "version":
+            continue
+        assert re.search(rf"^### `homellm {name}[ `]", text, re.MULTILINE), name
+        main([name, "--help"])
+        for option in re.findall(r"^ +(?:-\w, )?(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE):
+            assert option in text + (ROOT / "docs" / "render.md").read_text(encoding="utf-8"), f"{name} {option}"
+    for name in LATER:
+        assert name in text
+
+
+def test_the_shell_completes_verbs_and_options() -> None:
+    environ = {**os.environ, "_HOMELLM_COMPLETE": "complete_bash", "COMP_WORDS": "homellm re", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", "from homellm.cli.main import run; run()"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env=environ,
+    )
+    assert sorted(done.stdout.split()) == ["render", "restart"]
