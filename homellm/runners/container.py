@@ -156,13 +156,8 @@ def health_check(image: Image | None) -> HealthCheck | None:
     return HealthCheck(own.test, START_PERIOD_S)
 
 
-def lock_notes(model: Model, image: Image | None, engine: EngineInfo) -> tuple[str, ...]:
-    """Where IPC_LOCK is known to have no effect: it counts for root in the initial user namespace alone."""
-    if not model.mlock:
-        return ()
-    if engine.rootless or engine.userns_remap:
-        how = "rootless" if engine.rootless else "with userns-remap"
-        return (f"Docker runs {how}, where no container may lock more memory than its limit allows; mlock may fail",)
-    if image is not None and image.user.partition(":")[0] not in ("", "0", "root"):
+def lock_notes(model: Model, image: Image | None) -> tuple[str, ...]:
+    """Where the image itself takes IPC_LOCK its effect: it counts for root alone. Host and engine: planning.mlock."""
+    if model.mlock and image is not None and image.user.partition(":")[0] not in ("", "0", "root"):
         return (f"the image runs as user {image.user}, for whom IPC_LOCK has no effect; mlock may fail",)
     return ()

@@ -37,7 +37,7 @@ def build(model: Model, stack: Stack, world: World) -> Built:
     obstacles = (gpu.problem,) if gpu.problem else ()
     problems = (*obstacles, *argv.problems, *files.problems, *container.network_problems(model))
     image = world.images.get(model.image)
-    lock_notes = container.lock_notes(model, image, world.engine)
+    lock_notes = container.lock_notes(model, image)
     notes = (*dialect_notes, *argv.notes, *gpu.passed.notes, *lock_notes, *log_notes)
     if problems:
         return Built(None, problems, notes, files.paths.model)

@@ -43,7 +43,7 @@ def world(
 ) -> World:
     known = dialect(build_name) if isinstance(build_name, str) else build_name
     return World(
-        engine=EngineInfo("id", "27.1", "/var/lib/docker", 8, 8 << 30, log_driver=log_driver, security=security),
+        engine=EngineInfo("id", "27.1", "/var/lib/docker", 8, 8 << 30, log_driver=log_driver),
         host=host or Host(readable=True, online_cpus=tuple(range(8))),
         images={IMAGE: image or Image("sha256:1", (IMAGE,))} if known else {},
         dialects={IMAGE: known} if known else {},
