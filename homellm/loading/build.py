@@ -13,7 +13,6 @@ from homellm.loading.contradictions import ROTATING_DRIVERS
 from homellm.loading.findings import SourceText
 from homellm.loading.keys import GpuKeys, LogKeys
 from homellm.loading.merge import MergedModel
-from homellm.loading.paths import KeyPath
 
 _OFFICIAL_IMAGE = "ghcr.io/ggml-org/llama.cpp:server"
 
@@ -75,12 +74,9 @@ def _places(merged: MergedModel, source: SourceText) -> MappingProxyType[str, Pl
     """Every key of the model, dotted for what lies inside (`env.A`, `extra_args.0`), and `""` for its name."""
     document, own = merged.document, ("models", merged.name)
     places = {"": source.place(document.mark(own))}
-    for path, mark in document.marks.items():
-        words = _words_below(path, ("defaults",)) if path[0] == "defaults" else _words_below(path, own)
-        if words and words[0] in merged.values and merged.path(*words) == path:
-            places[".".join(str(word) for word in words)] = source.place(mark)
+    for base in (("defaults",), own):
+        for path in document.inside.get(base, ()):
+            words = path[len(base) :]
+            if words and words[0] in merged.values and merged.path(*words) == path:
+                places[".".join(str(word) for word in words)] = source.place(document.marks[path])
     return MappingProxyType(places)
-
-
-def _words_below(path: KeyPath, base: KeyPath) -> KeyPath:
-    return path[len(base) :] if path[: len(base)] == base else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 from homellm.domain.names import FAILED, NEXT, PREVIOUS, is_wildcard, legal
@@ -20,19 +20,25 @@ _RESERVED = re.compile(rf"(?:{re.escape(NEXT)}|{re.escape(FAILED)}|{re.escape(PR
 
 def check_collisions(models: Sequence[MergedModel], stack: str, findings: Findings) -> None:
     """Note every pair of models that wants the same port, container name or network alias, with both lines."""
+    names = {id(model): _container_name(model, stack) for model in models}
     for first, second in combinations(models, 2):
         _check_ports(first, second, findings)
-        _check_names(first, second, stack, findings)
+        _check_names((first, names[id(first)]), (second, names[id(second)]), findings)
+
+
+def _container_name(model: MergedModel, stack: str) -> str:
+    return model.values.get("container_name") or legal(f"{stack}-{model.name}")
 
 
 def _check_ports(first: MergedModel, second: MergedModel, findings: Findings) -> None:
     port = first.values.get("port")
-    binds = [model.values.get("bind", _DEFAULT_BIND) for model in (first, second)]
-    if port is None or port != second.values.get("port") or not overlap(binds[0], binds[1]):
+    if port is None or port != second.values.get("port"):
         return
-    lines = _lines(first, second, lambda model: model.mark("port").line)
-    message = f"models {lines} both publish port {port} on {_addresses(binds)}"
-    findings.add("port-twice", second.mark("port"), message, "Give one of them another port.", second.name)
+    binds = [model.values.get("bind", _DEFAULT_BIND) for model in (first, second)]
+    if overlap(binds[0], binds[1]):
+        told = _told(first, first.mark("port"), second, second.mark("port"))
+        message = f"{told} both publish port {port} on {_addresses(binds)}"
+        findings.add("port-twice", second.mark("port"), message, "Give one of them another port.", second.name)
 
 
 def overlap(one: str, other: str) -> bool:
@@ -45,31 +51,32 @@ def _addresses(binds: list[str]) -> str:
     return binds[0] if binds[0] == binds[1] else f"{binds[0]} and {binds[1]}, which overlap"
 
 
-def _check_names(first: MergedModel, second: MergedModel, stack: str, findings: Findings) -> None:
-    names = [model.values.get("container_name") or legal(f"{stack}-{model.name}") for model in (first, second)]
-    lines = _lines(first, second, lambda model: _name_mark(model).line)
-    mark = _name_mark(second)
-    aliases = [legal(model.name).lower() for model in (first, second)]
-    if names[0] == names[1]:
-        message = f"models {lines} would both be the container `{shorten(names[0])}`"
-        hint = "Rename one of them, or give it a `container_name`."
-        findings.add("container-name-twice", mark, message, hint, second.name)
-    elif _RESERVED.fullmatch(names[1].removeprefix(names[0])) or _RESERVED.fullmatch(names[0].removeprefix(names[1])):
-        longer, shorter = sorted(names, key=len, reverse=True)
-        message = (
-            f"models {lines}: `{shorten(longer)}` is the name that homellm keeps for a twin of `{shorten(shorter)}`"
-        )
-        hint = "Rename one of them, or give it a `container_name`."
-        findings.add("container-name-twice", mark, message, hint, second.name)
-    elif aliases[0] == aliases[1]:
-        message = f"models {lines} would both be `{shorten(aliases[0])}` in the stack's network"
-        findings.add("network-alias-twice", second.mark(), message, "Rename one of them.", second.name)
+def _check_names(first: tuple[MergedModel, str], second: tuple[MergedModel, str], findings: Findings) -> None:
+    (one, one_name), (other, other_name) = first, second
+    if one_name == other_name:
+        problem, end = "container-name-twice", f"would both be the container `{shorten(one_name)}`"
+    elif _is_twin(one_name, other_name) or _is_twin(other_name, one_name):
+        longer, shorter = sorted((one_name, other_name), key=len, reverse=True)
+        problem = "container-name-twice"
+        end = f"collide: `{shorten(longer)}` is the name that homellm keeps for a twin of `{shorten(shorter)}`"
+    elif (alias := legal(one.name).lower()) == legal(other.name).lower():
+        problem, end = "network-alias-twice", f"would both be `{shorten(alias)}` in the stack's network"
+    else:
+        return
+    of_model = problem == "network-alias-twice"
+    marks = [model.mark() if of_model else _name_mark(model) for model in (one, other)]
+    hint = "Rename one of them." if of_model else "Rename one of them, or give it a `container_name`."
+    findings.add(problem, marks[1], f"{_told(one, marks[0], other, marks[1])} {end}", hint, other.name)
+
+
+def _is_twin(name: str, of: str) -> bool:
+    return name.startswith(of) and _RESERVED.fullmatch(name, len(of)) is not None
 
 
 def _name_mark(model: MergedModel) -> Mark:
     return model.mark("container_name") if "container_name" in model.values else model.mark()
 
 
-def _lines(first: MergedModel, second: MergedModel, line: Callable[[MergedModel], int]) -> str:
-    told = [f"`{shorten(model.name)}` (line {line(model)})" for model in (first, second)]
-    return " and ".join(told)
+def _told(first: MergedModel, first_mark: Mark, second: MergedModel, second_mark: Mark) -> str:
+    pairs = ((first, first_mark), (second, second_mark))
+    return "models " + " and ".join(f"`{shorten(model.name)}` (line {mark.line})" for model, mark in pairs)

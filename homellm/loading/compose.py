@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.events import (
     AliasEvent,
     CollectionEndEvent,
@@ -20,7 +20,7 @@ from ruamel.yaml.reader import ReaderError
 
 from homellm.loading.findings import Findings
 from homellm.loading.nodes import Entry, Mapping, Mark, Node, Scalar, Sequence, at
-from homellm.loading.syntax import directive_mark, explain_syntax, mark_of_index
+from homellm.loading.syntax import directive_mark, explain_characters, explain_syntax
 
 MAX_CHARACTERS = 256 * 1024
 MAX_DEPTH = 40
@@ -56,25 +56,10 @@ def compose(text: str, findings: Findings) -> Node | None:
     except MarkedYAMLError as error:
         explain_syntax(error, text, findings)
         raise Unreadable from error
-    except ReaderError as error:
-        mark = mark_of_index(text, error.position)
-        findings.add(
-            "yaml-syntax",
-            mark,
-            f"the character U+{_code(error.character):04X} may not stand in a YAML file",
-            "Remove it.",
-        )
-        raise Unreadable from error
-    except (YAMLError, ValueError, OverflowError) as error:
-        findings.add(
-            "yaml-syntax", composer.last, "YAML cannot be read after this place: an escape such as `\\U` is wrong"
-        )
+    except (ReaderError, ValueError, OverflowError) as error:
+        explain_characters(error, text, findings)
         raise Unreadable from error
     return composer.root
-
-
-def _code(character: int | str) -> int:
-    return character if isinstance(character, int) else ord(character)
 
 
 @dataclass(slots=True)
@@ -91,7 +76,6 @@ class _Open:
 class _Composer:
     def __init__(self, findings: Findings) -> None:
         self.root: Node | None = None
-        self.last = Mark(1, 1)
         self._findings = findings
         self._open: list[_Open] = []
         self._anchors: dict[str, Node] = {}
@@ -101,7 +85,6 @@ class _Composer:
     def take(self, event: Any) -> None:
         """Take the parser's next event."""
         mark = Mark(event.start_mark.line + 1, event.start_mark.column + 1)
-        self.last = mark
         if isinstance(event, DocumentStartEvent):
             self._begin_document(mark)
         elif isinstance(event, AliasEvent):

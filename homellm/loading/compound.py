@@ -89,7 +89,8 @@ def source(value: Any, info: ValidationInfo) -> Source:
 def _source_hint(word: str) -> str:
     if word.startswith(("/", "~", ".")) or (word.endswith(".gguf") and ":" not in word):
         return f"Write `source: gguf:{shorten(word)}`."
-    near = nearest(word.partition(":")[0], ("gguf", *ABSENT_SOURCES))
+    kind, colon, _ = word.partition(":")
+    near = nearest(kind, ("gguf", *ABSENT_SOURCES)) if colon else None
     return f"Did you mean `{near}:`?" if near else "Write `source: gguf:/path/to/model.gguf`."
 
 

@@ -23,7 +23,8 @@ _PAIRS = ("env", "labels")
 class Document:
     """Nested dicts, lists and texts. Nothing is a number or a boolean yet.
 
-    `marks` has the place of each key and list item, `value_marks` that of its value. `bad` are keys that were given
+    `marks` has the place of each key and list item, `value_marks` that of its value; `inside` lists the paths that lie
+    in a section (a model, a GPU, `defaults`, the top). `bad` are keys that were given
     but already complained about, so that they are not called missing; `nulls` are keys whose value is `null`: they
     count as not given, not even by `defaults`.
     """
@@ -31,6 +32,7 @@ class Document:
     data: dict[str, Any] = field(default_factory=dict)
     marks: dict[KeyPath, Mark] = field(default_factory=dict)
     value_marks: dict[KeyPath, Mark] = field(default_factory=dict)
+    inside: dict[KeyPath, list[KeyPath]] = field(default_factory=dict)
     bad: set[KeyPath] = field(default_factory=set)
     nulls: set[KeyPath] = field(default_factory=set)
 
@@ -82,6 +84,7 @@ class _Reader:
         self._count(node, path)
         self.document.marks.setdefault(path, mark)
         self.document.value_marks.setdefault(path, node.mark)
+        self.document.inside.setdefault(path[: section_depth(path)], []).append(path)
         if node.tag is not None:
             self._bad("yaml-tag", path, node.mark, f"{label(path)} has a YAML tag (`!…`)", "Remove it.")
             return _DROPPED
@@ -93,8 +96,9 @@ class _Reader:
         return self._scalar(node, path)
 
     def _list(self, node: Sequence, path: KeyPath) -> list[Any]:
-        values = [self._value(item, (*path, n), item.mark) for n, item in enumerate(node.items)]
-        return [value for value in values if value is not _DROPPED]
+        """A list; None keeps the place of an item that was complained about."""
+        values = [self._value(item, (*path, number), item.mark) for number, item in enumerate(node.items)]
+        return [None if value is _DROPPED else value for value in values]
 
     def _pairs(self, node: Sequence, path: KeyPath) -> dict[str, Any]:
         """A list of `NAME=value` as the mapping that it means."""

@@ -101,9 +101,11 @@ def _secret_spans(root: Node) -> list[tuple[int, int]]:
 
 
 def _entry_spans(entry: Entry) -> list[tuple[int, int]]:
-    value = entry.value
-    secret = isinstance(value, Scalar) and is_secret_key(entry.key) and holds_literal(value.text)
-    return [value.span] if secret and isinstance(value, Scalar) else []
+    """Everything that is written out below a key whose name is a secret's."""
+    if not is_secret_key(entry.key):
+        return []
+    words = (node for node in walk(entry.value) if isinstance(node, Scalar))
+    return [word.span for word in words if not word.is_null and holds_literal(word.text)]
 
 
 def _secret_items(items: Iterable[Node]) -> list[Scalar]:

@@ -167,10 +167,10 @@ class ModelKeys(Keys):
     cpu_shares: Annotated[int | None, *_whole(2, 262144)] = Field(
         None, description="Its weight when CPUs are contended; Docker's normal is 1024."
     )
-    memory: Annotated[int | None, *_read(values.size(MIN_MEMORY_BYTES), type="string", pattern=_SIZE_PATTERN)] = Field(
-        None, description="The most memory it may take: 6GiB, 512MiB, 8g, in powers of 1024."
-    )
-    shm_size: Annotated[int | None, *_read(values.size(1), type="string", pattern=_SIZE_PATTERN)] = Field(
+    memory: Annotated[
+        int | None, *_read(values.size(MIN_MEMORY_BYTES), type=["string", "integer"], pattern=_SIZE_PATTERN)
+    ] = Field(None, description="The most memory it may take: 6GiB, 512MiB, 8g, in powers of 1024.")
+    shm_size: Annotated[int | None, *_read(values.size(1), type=["string", "integer"], pattern=_SIZE_PATTERN)] = Field(
         None, description="Size of /dev/shm: 1GiB, 64m, in powers of 1024. Default 64 MiB, Docker's own."
     )
     restart: Annotated[

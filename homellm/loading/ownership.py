@@ -31,7 +31,8 @@ def check_extra_args(model: MergedModel, findings: Findings) -> None:
             findings.add("owned-by-key", mark, message, _hint(owner), model.name)
         elif flag in _SECRET_FLAGS:
             message = f"`{flag}` in `extra_args` would show its secret to everybody who can list processes"
-            hint = f"Hand it over by its variable: `env: {{{_SECRET_FLAGS[flag]}: ${{{_SECRET_FLAGS[flag]}}}}}`."
+            name = _SECRET_FLAGS[flag]
+            hint = f'Hand it over by its variable: `env: {{{name}: "${{{name}}}"}}`.'
             findings.add("secret-in-args", mark, message, hint, model.name)
         elif " " in word.strip().partition("=")[0]:
             first, _, rest = word.strip().partition(" ")

@@ -55,7 +55,7 @@ def _property(key: str, given: dict[str, Any], nulls: list[dict[str, Any]]) -> d
         forms = [{"type": "array", "items": _TEXTS}]
     elif forms == [{"type": "boolean"}]:
         forms = [*forms, _SWITCH_WORDS, _VARIABLE]
-    elif not any(_is_plain_text(form) for form in forms) and "$ref" not in str(forms):
+    elif not any(_takes_any_text(form) or _is_nested(form) for form in forms[:1]):
         forms = [*forms, _VARIABLE]
     forms += nulls
     return described | (forms[0] if len(forms) == 1 else {"anyOf": forms})
@@ -64,5 +64,9 @@ def _property(key: str, given: dict[str, Any], nulls: list[dict[str, Any]]) -> d
 _OWN_WORDS = ("title", "default", "description")
 
 
-def _is_plain_text(form: dict[str, Any]) -> bool:
+def _takes_any_text(form: dict[str, Any]) -> bool:
     return form.get("type") == "string" and "enum" not in form and "pattern" not in form
+
+
+def _is_nested(form: dict[str, Any]) -> bool:
+    return form.get("type") in ("array", "object") or "$ref" in form

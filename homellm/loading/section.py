@@ -35,10 +35,10 @@ def _mapping(node: Mapping, *, free: bool = False) -> Iterator[str]:
         if isinstance(value, Scalar):
             yield f"{key}: {_word(_redacted(entry.key, value))}".rstrip()
         elif isinstance(value, Mapping):
-            yield f"{key}:" if value.entries else f"{key}: {{}}"
+            yield f"{key}:" if value.entries else f"{key}: {_empty(value)}"
             yield from (f"  {line}" for line in _mapping(value))
         else:
-            yield f"{key}:" if value.items else f"{key}: []"
+            yield f"{key}:" if value.items else f"{key}: {_empty(value)}"
             yield from _sequence(value)
 
 
@@ -52,8 +52,12 @@ def _item(item: Node) -> Iterator[str]:
         yield f"- {_word(_redacted_item(item))}"
         return
     lines = list(_mapping(item) if isinstance(item, Mapping) else _sequence(item))
-    yield f"- {lines[0] if lines else '{}'}"
+    yield f"- {lines[0] if lines else _empty(item)}"
     yield from (f"  {line}" for line in lines[1:])
+
+
+def _empty(node: Mapping | Sequence) -> str:
+    return "{}" if isinstance(node, Mapping) else "[]"
 
 
 def _redacted(key: str, value: Scalar) -> Scalar:

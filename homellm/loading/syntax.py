@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from homellm.loading.findings import Findings
 
 _LINE_BREAK = re.compile(r"\r\n|\n|\r")
+_ESCAPE = re.compile(r"\\U([0-9a-fA-F]{8})")
+MAX_CODE_POINT = 0x10FFFF
 _NO_SPACE = re.compile(r"\s*(?:- )?[\w.-]+:[^\s:/]\S*\s*")
 
 #: A part of the reader's own words, what to say instead, and what to do.
@@ -36,13 +38,17 @@ _WORDS = (
         "this line does not fit the ones above it",
         "Check its indentation, and the quotes above it.",
     ),
-    ("expected ',' or", "this list or mapping is not closed where it should be", "Check its brackets and commas."),
+    (
+        "expected ',' or",
+        "this list or mapping is not closed where it should be",
+        "Check its brackets and commas; inside of brackets a value with `${…}` must be quoted.",
+    ),
     ("found unknown escape character", "this backslash is no escape of YAML", "Use single quotes, or write `\\\\`."),
     ("undefined tag handle", "this `!` begins a tag that nobody defined", "Remove the tag, or quote the value."),
     ("non-comment content after document end", "something stands after the end of the document", "Remove the `...`."),
 )
 #: Complaints whose cause stands where the reader's context began, not where it gave up.
-_AT_CONTEXT = ("found unexpected end of stream",)
+_AT_CONTEXT = ("found unexpected end of stream", "could not find expected ':'")
 
 
 def mark_of_index(text: str, index: int) -> Mark:
@@ -75,6 +81,18 @@ def explain_syntax(error: MarkedYAMLError, text: str, findings: Findings) -> Non
         place, message, hint = glued, "a `:` needs a space after it", "Write `key: value`."
     kind = "yaml-tab" if "tab" in message.split() else "yaml-syntax"
     findings.add(kind, place, f"this is not YAML: {message}", hint)
+
+
+def explain_characters(error: Exception, text: str, findings: Findings) -> None:
+    """Note a character that YAML does not take, written out (ReaderError) or as an escape (chr's ValueError)."""
+    index: int | None = getattr(error, "position", None)
+    if index is None:
+        escape = next((found for found in _ESCAPE.finditer(text) if int(found[1], 16) > MAX_CODE_POINT), None)
+        mark = mark_of_index(text, escape.start()) if escape else Mark(1, 1)
+        findings.add("yaml-syntax", mark, "this is not YAML: this escape names no character", "Write `\\\\`.")
+        return
+    message = f"the character U+{ord(text[index]):04X} may not stand in a YAML file"
+    findings.add("yaml-syntax", mark_of_index(text, index), message, "Remove it.")
 
 
 def _translate(problem: str) -> tuple[str, str]:
