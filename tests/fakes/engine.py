@@ -228,9 +228,10 @@ class FakeEngine:
 
     def connect_network(self, network: str, ref: str, aliases: tuple[str, ...]) -> None:
         with self._call("connect_network", network, ref, aliases):
-            if network not in self.state.networks:
-                refusals.refuse(f"network {network} not found", f"join {ref} to {network}")
             container = self.state.must_find(ref)
+            # For a container that does not run the engine only notes it down, whether the network is there or not.
+            if container.running and network not in self.state.networks:
+                refusals.refuse(f"network {network} not found", f"join {ref} to {network}")
             if container.running and network in container.networks:
                 refusals.refuse(
                     f"endpoint with name {container.name} already exists in network {network}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import itertools
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC
@@ -30,7 +31,8 @@ class FakeState:
     """The daemon: containers, images, networks, a registry, and the time at which things become due.
 
     `behave` decides what a started container does. `registry` holds what can be pulled by name, `pull_errors` the
-    engine's texts with which the next pulls of a name fail. `listeners` are (address, port) held by programs of the
+    engine's texts with which the next pulls of a name fail; while `pull_hold` is
+    cleared, no layer arrives. `listeners` are (address, port) held by programs of the
     host, `devices` the device nodes that exist, `path_exists` tells whether a bind source is there. While `down` is
     True nobody answers.
     """
@@ -44,6 +46,8 @@ class FakeState:
         self.networks: dict[str, Network] = {"bridge": Network(digest("bridge"), "bridge")}
         self.registry: dict[str, Image] = {}
         self.pull_errors: dict[str, list[str]] = {}
+        self.pull_hold = threading.Event()
+        self.pull_hold.set()
         self.listeners: set[tuple[str, int]] = set()
         self.devices: set[str] = set()
         self.nvidia = False

@@ -90,6 +90,10 @@ class FakePullConnection:
         """What the engine prints."""
         for layer in ("aaaa", "bbbb"):
             yield {"status": "Pulling fs layer", "id": layer, "progressDetail": {}}
+        while not self._state.pull_hold.wait(0.01):
+            self._check_alive()
+            if self._closed:
+                return
         for layer in ("aaaa", "bbbb"):
             for done in (_LAYER_BYTES // 2, _LAYER_BYTES):
                 self._check_alive()
