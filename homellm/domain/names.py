@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from homellm.domain.stack import SERVER_PORT, Model, Stack
+from homellm.domain.stack import OLLAMA_PORT, SERVER_PORT, Model, OllamaServer, Stack
 
 LABEL_STACK = "homellm.stack"
 LABEL_UNIT = "homellm.unit"
@@ -64,3 +64,34 @@ def endpoint(model: Model) -> str:
         return f"http://{network_alias(model)}:{SERVER_PORT}/v1"
     host = "127.0.0.1" if is_wildcard(model.bind) else url_host(model.bind)
     return f"http://{host}:{model.port}/v1"
+
+
+def server_container_name(stack: Stack, server: OllamaServer) -> str:
+    """The canonical name of an Ollama server's container: the declared one, else `<stack>-<server>` made legal."""
+    return server.container_name or legal(f"{stack.name}-{server.name}")
+
+
+def server_alias(server: OllamaServer) -> str:
+    """The host name under which other containers of the stack's network reach an Ollama server."""
+    return legal(server.name).lower()
+
+
+def default_store(stack: str, server: str) -> str:
+    """The named volume that holds the models of a server whose `store` was not declared."""
+    return legal(f"{stack}-{server}")
+
+
+def ollama_url(server: OllamaServer) -> str:
+    """The base URL of an Ollama server: its own, that of its published port, else inside the stack's network."""
+    if server.url is not None:
+        return server.url.rstrip("/")
+    if server.port is None:
+        return f"http://{server_alias(server)}:{OLLAMA_PORT}"
+    host = "127.0.0.1" if is_wildcard(server.bind) else url_host(server.bind)
+    return f"http://{host}:{server.port}"
+
+
+def endpoint_of(model: Model, stack: Stack) -> str:
+    """The OpenAI-style base URL at which the declared runner serves a model."""
+    server = stack.ollama_server(model.server) if model.runner == "ollama" else None
+    return endpoint(model) if server is None else f"{ollama_url(server)}/v1"
