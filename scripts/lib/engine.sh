@@ -3,6 +3,8 @@
 
 ENGINE_LOG="${HOMELLM_DOCKERD_LOG:-/var/log/homellm-dockerd.log}"
 ENGINE_PID=""
+SYSTEMD_DIR=/run/systemd/system # there while systemd is PID 1
+RUN_DIR=/var/run
 
 engine_says() { (cd "$ROOT" && "$VENV/bin/python" -m scripts.provision.engine); }
 
@@ -25,18 +27,18 @@ ensure_engine() {
 # What docker.io only recommends but cannot do without on some machines.
 engine_extras() {
   if grep -qs Y /sys/module/apparmor/parameters/enabled; then echo apparmor; fi
-  if ! [ -d /run/systemd/system ] && [ -z "$(ls -A /sys/fs/cgroup 2>/dev/null)" ]; then echo cgroupfs-mount; fi
+  if ! [ -d "$SYSTEMD_DIR" ] && [ -z "$(ls -A /sys/fs/cgroup 2>/dev/null)" ]; then echo cgroupfs-mount; fi
 }
 
 start_engine() {
-  if [ -d /run/systemd/system ]; then
+  if [ -d "$SYSTEMD_DIR" ]; then
     say "starts the engine by systemd: systemctl start docker"
     ENGINE_LOG="the journal: journalctl -u docker"
     quietly "systemd could not start Docker" "journalctl -u docker" systemctl start docker
     wait_for_engine systemctl is-active --quiet docker
   else
-    forget_stale_pid /var/run/docker.pid dockerd
-    forget_stale_pid /var/run/docker/containerd/containerd.pid containerd
+    forget_stale_pid "$RUN_DIR/docker.pid" dockerd
+    forget_stale_pid "$RUN_DIR/docker/containerd/containerd.pid" containerd
     say "starts the engine in the background (there is no systemd): dockerd, log in $ENGINE_LOG"
     setsid dockerd >>"$ENGINE_LOG" 2>&1 </dev/null &
     ENGINE_PID=$!
