@@ -142,6 +142,32 @@ class PullFailed(Refused):
         self.original = original
 
 
+class OllamaFailed(Refused):
+    """An Ollama server answered with an error; `original` is its own text, shown under --debug.
+
+    `status` is HTTP's, 200 for an error that came in the midst of a stream.
+    """
+
+    default_id = "ollama-refused"
+
+    def __init__(self, message: str, *, hint: str = "", id: str = "", original: str = "", status: int = 0) -> None:
+        super().__init__(message, hint=hint, id=id)
+        self.original = original
+        self.status = status
+
+
+class OllamaUnreachable(OllamaFailed):
+    """No Ollama answers at its address, or not in time."""
+
+    default_id = "ollama-unreachable"
+
+
+class ModelAbsent(OllamaFailed):
+    """The Ollama server has no model of that name."""
+
+    default_id = "model-absent"
+
+
 class Locked(Refused):
     """Another homellm is at work on this stack."""
 

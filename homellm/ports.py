@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from homellm.domain.events import Event
+from homellm.domain.ollama import ListedModel, LoadedModel, ShownModel, StoredModel
 from homellm.domain.stack import RestartPolicy
 from homellm.domain.world import (
     Container,
@@ -182,6 +183,107 @@ class Http(Protocol):
 
     def post(self, url: str, body: Json, *, timeout_s: float, api_key: str | None = None) -> HttpReply:
         """POST JSON."""
+
+
+class ContainerFiles(Protocol):
+    """Files inside a container, running or not, and so those of its volumes too. Raises as Engine does."""
+
+    def get_file(self, ref: str, path: str) -> bytes | None:
+        """Read a small file out of a container, or None when there is none."""
+
+    def get_tree(self, ref: str, path: str) -> Mapping[str, bytes] | None:
+        """All files below a folder of a container, by path relative to it; None when there is no such folder.
+
+        For folders of small files: raises EngineRefused beyond a few MiB.
+        """
+
+    def file_size(self, ref: str, path: str) -> int | None:
+        """Bytes of a file of a container; None when nothing is there, or a folder."""
+
+
+class OllamaApi(Protocol):
+    """One Ollama server, by its API.
+
+    Errors are exceptions here, unlike those of Http: an answer is what was asked for, and whoever asks cannot go on
+    without it. Every method raises OllamaUnreachable when nobody answers in time, ModelAbsent where a model is named
+    that is not there, and OllamaFailed, with a translated message, for every other error of the server.
+    """
+
+    def version(self) -> str:
+        """Its version, as it says it (`0.33.0`)."""
+
+    def list_models(self) -> tuple[ListedModel, ...]:
+        """The models of its store."""
+
+    def show(self, model: str) -> ShownModel:
+        """What it knows of a model."""
+
+    def loaded(self) -> tuple[LoadedModel, ...]:
+        """The models in memory."""
+
+    def load(
+        self, model: str, *, keep_alive: int | str = -1, num_ctx: int | None = None, embedding: bool = False
+    ) -> OllamaCall:
+        """Load a model, which takes minutes for a large one. Nothing happens before the call is run."""
+
+    def unload(self, model: str) -> None:
+        """Take a model out of memory; one that is not loaded is left alone."""
+
+    def pull(self, model: str, *, insecure: bool = False) -> PullStream:
+        """Bring a model; a pull that was broken off goes on where it stood. Raises PullFailed while iterated."""
+
+    def has_blob(self, digest: str) -> bool:
+        """Whether the store has the blob `sha256:<hex>`."""
+
+    def upload(self, digest: str, file: Path) -> PullStream:
+        """Bring a file of this machine into the store as a blob. Raises OllamaFailed while iterated."""
+
+    def create(
+        self,
+        model: str,
+        *,
+        source: str | None = None,
+        files: Mapping[str, str] | None = None,
+        parameters: Json | None = None,
+        family: str = "",
+    ) -> PullStream:
+        """Make a model from another one (`source`) or from uploaded blobs (`files`: file name -> `sha256:<hex>`).
+
+        `parameters` are set beside those of the source. `family` is what its config names, for a source whose own must
+        be kept. Raises OllamaFailed while iterated.
+        """
+
+    def copy(self, source: str, model: str) -> None:
+        """Give a model a second name: the same manifest, so the same digest."""
+
+    def delete(self, model: str) -> None:
+        """Remove a name, and the blobs that no other one uses."""
+
+
+class OllamaCall(Protocol):
+    """One long request of an Ollama server."""
+
+    def run(self) -> None:
+        """Blocks until it is done. Raises as OllamaApi does; returns early after `close`."""
+
+    def close(self) -> None:
+        """Give it up: Ollama then stops loading. Safe to call twice and from any thread."""
+
+
+class OllamaStore(Protocol):
+    """The models that an Ollama server keeps, read from its files. Raises nothing: what is wrong is in the answer."""
+
+    def find(self, name: str) -> StoredModel:
+        """The model of that name, resolved as Ollama does; state `absent` when there is none."""
+
+    def models(self) -> tuple[StoredModel, ...]:
+        """All models, by name."""
+
+    def with_blob(self, blob: str) -> tuple[StoredModel, ...]:
+        """The models whose weights are the blob `sha256-<hex>`, as the log names it."""
+
+    def free_bytes(self) -> int | None:
+        """What the store's disk has left; None where that cannot be seen."""
 
 
 class Clock(Protocol):
