@@ -41,6 +41,8 @@ def container(doc: Mapping[str, object]) -> Container:
         health=_text(_map(state, "Health"), "Status"),
         log_driver=_text(_map(host, "LogConfig"), "Type"),
         memory_bytes=_int(host, "Memory"),
+        cpu_shares=_int(host, "CpuShares"),
+        shm_size_bytes=_int(host, "ShmSize"),
         path=_text(doc, "Path"),
         args=_words(doc, "Args"),
         addresses=_addresses(_map(settings, "Networks")),

@@ -25,11 +25,29 @@ class MemoryRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Load:
+    """One load of a model in an Ollama server's log. `blob` is `sha256-<hex>`, as the store names it.
+
+    `refused` is why Ollama gave it one slot whatever was asked: an architecture, `multimodal`, or None.
+    """
+
+    blob: str | None = None
+    slots: int | None = None
+    ctx_per_slot: int | None = None
+    ready: bool = False
+    refused: str | None = None
+    device: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LogSummary:
     """What a server's log tells, after all its lines (of the last load, where there are several).
 
     None means that the log does not tell. `device` is a device's name as the log gives it, or `cpu`.
     `weights_mib` sums the model buffers, by buffer name. `kv_mib` and `recurrent_mib` are the caches' sizes.
+    `pool_tokens` is the context of all slots together. `known` tells whether any line was a server's at all.
+    `cache_reused` tells that a chunk of a prompt was reused. `server`, `version` and `loads` tell an Ollama server's
+    log from a llama-server's: `server` is `ollama` there.
     """
 
     ready: bool = False
@@ -54,6 +72,12 @@ class LogSummary:
     flash_attention: str | None = None
     kv_types: tuple[str, str] | None = None
     problems: tuple[Signal, ...] = ()
+    pool_tokens: int | None = None
+    cache_reused: bool = False
+    known: bool = False
+    server: str | None = None
+    version: str | None = None
+    loads: tuple[Load, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +110,7 @@ class Evidence:
     `reachable` tells whether there was any way from here to the server's port; `url` is the one that was used.
     `log` covers the present run only; `log_from_start` is False when its first lines are lost to rotation.
     `gpu` is the host's GPU that was declared, after resolution. `weights_bytes` come from the model file's header.
+    `tool_call` is a request that must call a tool, asked only where the model's template claims that it can.
     """
 
     container: Container | None = None
@@ -100,3 +125,4 @@ class Evidence:
     gpu: HostGpu | None = None
     weights_bytes: int | None = None
     ready_s: float | None = None
+    tool_call: Chat | None = None

@@ -11,10 +11,11 @@ Fact = int | float | str | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One line understood. `id` is the kind, `line` the line as it stood, `facts` what was read from it.
+    """One line understood. `id` is the kind, `line` the server's own words without prefixes, `facts` what it tells.
 
     `problem` says that the id is one of the problems that `explain` lists; `hint` what to do about it. `fatal` says
-    that the server cannot become ready after it.
+    that the server cannot become ready after it. `stamped` tells whether the server's own prefix stood before the
+    line, `source` which child of a router wrote it (empty for the server itself).
     """
 
     id: str
@@ -23,3 +24,5 @@ class Signal:
     problem: bool = False
     fatal: bool = False
     hint: str = ""
+    stamped: bool = False
+    source: str = ""

@@ -87,7 +87,7 @@ class Container:
     """A container as inspect shows it. Times are the engine's own text (RFC 3339, nanoseconds).
 
     `status` is created, running, paused, restarting, removing, exited or dead. `addresses` maps a network's name to
-    the container's address there. `pid` is 0 when it does not run.
+    the container's address there. `pid` is 0 when it does not run. Limits are 0 where none is in force.
     """
 
     id: str
@@ -108,6 +108,8 @@ class Container:
     health: str = ""
     log_driver: str = ""
     memory_bytes: int = 0
+    cpu_shares: int = 0
+    shm_size_bytes: int = 0
     path: str = ""
     args: tuple[str, ...] = ()
     addresses: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

@@ -1,0 +1,71 @@
+"""What every check is given, and how it gives its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from homellm.domain.evidence import Evidence, LogSummary, Props
+from homellm.domain.stack import Model
+from homellm.domain.verdicts import Judgement, Native, Verdict
+
+#: Witnesses, as people are told them.
+PROPS = "/props"
+HEALTH = "/health"
+LOG = "log"
+INSPECT = "inspect"
+API = "API"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A model and what was seen of its server. `expected_path` is where its weights are mounted; empty: anywhere."""
+
+    model: Model
+    evidence: Evidence
+    expected_path: str = ""
+
+    @property
+    def log(self) -> LogSummary:
+        """What the log told."""
+        return self.evidence.log
+
+    @property
+    def props(self) -> Props:
+        """What /props told; an empty one when it could not be asked."""
+        return self.evidence.props or Props()
+
+    @property
+    def process_source(self) -> str:
+        """The process as a witness."""
+        process = self.evidence.process
+        return f"process {process.pid}" if process is not None else "process"
+
+    def log_says(self, problem: str) -> bool:
+        """Whether the log has a problem of that id."""
+        return any(signal.id == problem for signal in self.log.problems)
+
+
+Check = Callable[[Case], Verdict | None]
+
+
+def judged(
+    id: str,
+    asked: Native,
+    observed: Native,
+    passed: bool | None,
+    source: str,
+    *,
+    hint: str = "",
+    gate: bool = False,
+    text: str = "",
+) -> Verdict:
+    """A verdict; `passed` None means that no witness could tell, which is never a pass."""
+    verdict: Judgement = "unknown" if passed is None else "pass" if passed else "fail"
+    return Verdict(id, asked, observed, verdict, source, hint="" if passed else hint, gate=gate, text=text)
+
+
+EVIDENCE_LEVEL = (
+    "The server's log does not tell it: its first lines are lost, or its verbosity is too low. Start it anew "
+    "(homellm up --force-recreate), then it is seen."
+)

@@ -1,0 +1,105 @@
+"""The GPU: that it is the declared one, and how much of the model is on it."""
+
+from __future__ import annotations
+
+import re
+
+from homellm.domain.verdicts import Verdict
+from homellm.domain.world import HostGpu
+from homellm.health.checks.case import EVIDENCE_LEVEL, LOG, Case, judged
+from homellm.health.devices import CPU, is_software
+
+_VENDOR_WORDS = {
+    "intel": frozenset(("intel", "iris", "arc", "uhd")),
+    "amd": frozenset(("amd", "radeon", "radv", "ati")),
+    "nvidia": frozenset(("nvidia", "geforce", "quadro", "tesla", "rtx", "gtx")),
+}
+#: Words of device names that tell no two devices of a maker apart.
+_COMMON = frozenset(
+    (
+        "intel",
+        "amd",
+        "ati",
+        "nvidia",
+        "corporation",
+        "graphics",
+        "radeon",
+        "geforce",
+        "gpu",
+        "series",
+        "the",
+        "controller",
+    )
+)
+_WORD = re.compile(r"[a-z]+|\d+[a-z]*")
+
+
+def device(case: Case) -> Verdict | None:
+    """The model lies on the declared GPU, by its PCI address, else by name; never by `Vulkan0` alone.
+
+    A driver on the CPU is not a GPU, and `offloaded 31/31` or a loaded backend are no proof.
+    """
+    asked = case.model.gpu
+    if asked is None:
+        return None
+    observed = case.log.device
+    if observed is None:
+        return _unseen(case, asked)
+    if observed == CPU:
+        hint = (
+            "Everything runs on the CPU. Has the image a backend for this GPU? homellm explain tells more from its log."
+        )
+        return judged("device", asked, CPU, False, LOG, hint=hint, gate=True)
+    if is_software(observed):
+        hint = "This is a Vulkan driver on the CPU. Its node or group is missing, or GGML_VK_VISIBLE_DEVICES is set."
+        return judged("device", asked, observed, False, LOG, hint=hint, gate=True)
+    passed = _is_declared(case.evidence.gpu, observed, case.log.device_pci)
+    hint = "It runs on another GPU than the declared one; check `pci` of the GPU in the stack file."
+    if passed is None:
+        hint = "The log names a device that cannot be compared with the declared one."
+    return judged("device", asked, observed, passed, LOG, hint=hint, gate=True)
+
+
+def _unseen(case: Case, asked: str) -> Verdict:
+    if case.log_says("no-gpu"):
+        hint = "The server found no GPU. See homellm explain on its log."
+        return judged("device", asked, None, False, LOG, hint=hint, gate=True, text="no GPU found")
+    return judged("device", asked, None, None, LOG, hint=EVIDENCE_LEVEL, gate=True)
+
+
+def _is_declared(gpu: HostGpu | None, observed: str, pci: str | None) -> bool | None:
+    """Whether the device that the log names is that GPU; None when neither address nor name can tell."""
+    if gpu is None:
+        return None
+    if pci and gpu.pci:
+        return _address(pci) == _address(gpu.pci)
+    seen = set(_WORD.findall(observed.lower()))
+    vendors = [vendor for vendor, words in _VENDOR_WORDS.items() if words & seen]
+    if vendors and gpu.vendor not in vendors:
+        return False
+    known = set(_WORD.findall(gpu.name.lower())) - _COMMON
+    if known & (seen - _COMMON):
+        return True
+    return None if known or not vendors else True
+
+
+def _address(pci: str) -> tuple[str, ...]:
+    """A PCI address without the zeros that some write before its domain."""
+    return tuple(part.lstrip("0") for part in re.split(r"[:.]", pci.lower()))
+
+
+def offload(case: Case) -> Verdict | None:
+    """As many layers on the GPU as declared."""
+    asked = case.model.gpu_layers
+    if asked is None:
+        return None
+    observed = case.log.layers_offloaded
+    if observed is None:
+        return judged("offload", asked, None, None, LOG, hint=EVIDENCE_LEVEL)
+    offloaded, total = (int(part) for part in observed.split("/"))
+    wanted = {"all": total, "auto": 1}.get(str(asked), 0) if isinstance(asked, str) else min(asked, total)
+    hint = (
+        f"{total - offloaded} of {total} layers are computed by the CPU. Free memory on the GPU, lower ctx or parallel,"
+        " or take a smaller quantisation."
+    )
+    return judged("offload", asked, observed, offloaded >= wanted, LOG, hint=hint)

@@ -1,0 +1,99 @@
+"""The gates that every server must pass: ready, slots, ctx, api."""
+
+from __future__ import annotations
+
+from homellm.domain.verdicts import Verdict
+from homellm.health.checks.case import API, EVIDENCE_LEVEL, HEALTH, INSPECT, LOG, PROPS, Case, judged
+
+_OK = 200
+
+
+def ready(case: Case) -> Verdict:
+    """It serves: by its own /health, else by its log."""
+    evidence = case.evidence
+    container = evidence.container
+    if container is not None and not container.running:
+        hint = "Look at its log: homellm logs; homellm up starts it again."
+        return judged("ready", True, False, False, INSPECT, hint=hint, gate=True, text=container.status)
+    if evidence.healthy is not None:
+        sleeping = "asleep, wakes on request" if case.props.sleeping else ""
+        hint = "It runs and does not serve yet; look at its log: homellm logs."
+        return judged("ready", True, evidence.healthy, evidence.healthy, HEALTH, hint=hint, gate=True, text=sleeping)
+    if case.log.ready:
+        return judged("ready", True, True, True, LOG, gate=True)
+    hint = "Neither /health nor the log could tell. Is the port reachable from here?"
+    return judged("ready", True, None, None, HEALTH, hint=hint, gate=True)
+
+
+def slots(case: Case) -> Verdict:
+    """Exactly as many slots as declared: fewer make clients wait, more give each less context."""
+    asked = case.model.parallel
+    observed, source = (case.props.total_slots, PROPS) if case.props.total_slots else (case.log.slots, LOG)
+    passed = None if observed is None else observed == asked
+    hint = EVIDENCE_LEVEL
+    if observed is not None:
+        hint = (
+            f"The server has {observed}. Something else sets the number: look for LLAMA_ARG_N_PARALLEL and extra_args."
+        )
+    return judged("slots", asked, observed, passed, source, hint=hint, gate=True)
+
+
+def ctx(case: Case) -> Verdict:
+    """The tokens of one slot. Padding rounds up, so more is a pass; a pool that all slots share is divided by them."""
+    asked = case.model.ctx
+    said, source = (case.props.n_ctx, PROPS) if case.props.n_ctx else (case.log.ctx_per_slot, LOG)
+    if said is None:
+        return judged("ctx", asked, None, None, source, hint=EVIDENCE_LEVEL, gate=True)
+    observed, text = said, ""
+    if _unified(case):
+        observed = _share_of_pool(case, said)
+        text = f"{observed} of a pool that all slots share"
+    hint = (
+        f"A slot has {observed} tokens. The server cut the context to what the model was trained with, or to what fits "
+        "into memory; ask for less, or free memory."
+    )
+    return judged("ctx", asked, observed, observed >= asked, source, hint=hint, gate=True, text=text)
+
+
+def _unified(case: Case) -> bool:
+    return bool(case.log.kv_unified if case.log.kv_unified is not None else case.model.kv_unified)
+
+
+def _share_of_pool(case: Case, said: int) -> int:
+    """What a slot is sure of when all are busy: `n_ctx_slot` is then the whole pool, cut to the trained length."""
+    slots = case.props.total_slots or case.log.slots or case.model.parallel
+    pool = case.log.pool_tokens or said
+    if case.log.pool_tokens is None and case.log_says("ctx-capped"):
+        pool = said * slots  # the pool is larger than the cut number tells, and was given outright
+    return min(said, pool // slots)
+
+
+def api(case: Case) -> Verdict:
+    """This server answers under the declared name, from the declared file, and a token comes back."""
+    asked = case.model.name
+    evidence = case.evidence
+    if not evidence.reachable or evidence.props is None:
+        hint = "The API could not be asked from here: check the published port, and api_key if one is set."
+        return judged("api", asked, None, None, API, hint=hint, gate=True)
+    alias = case.props.model_alias or ""
+    if asked not in alias.split(","):
+        hint = f"Another server answers at {evidence.url}. Stop it, or choose another port."
+        return judged("api", asked, alias or None, False, PROPS, hint=hint, gate=True)
+    path = case.props.model_path
+    if case.expected_path and path and path != case.expected_path:
+        hint = f"It serves {path} instead of {case.expected_path}: is it another server that answers at {evidence.url}?"
+        return judged("api", asked, alias, False, PROPS, hint=hint, gate=True, text=f"{alias} from {path}")
+    return _token(case, alias)
+
+
+def _token(case: Case, alias: str) -> Verdict:
+    asked, chat = case.model.name, case.evidence.chat
+    if chat is None:
+        hint = "No request was made; homellm check makes one."
+        return judged("api", asked, alias, None, API, hint=hint, gate=True)
+    if chat.status != _OK or not chat.tokens:
+        said = chat.error or f"HTTP {chat.status}, {chat.tokens or 0} tokens"
+        hint = "The server is up and does not answer a request; look at its log: homellm logs."
+        return judged("api", asked, alias, False, API, hint=hint, gate=True, text=f"{alias}: {said}")
+    came = "a vector" if case.model.embedding else "a token"
+    return judged("api", asked, alias, True, API, gate=True, text=f"{alias}, {came} came back")

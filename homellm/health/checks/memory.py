@@ -1,0 +1,100 @@
+"""Memory: locked weights, where the weights went, and the limits in force."""
+
+from __future__ import annotations
+
+from homellm.domain.verdicts import Native, Verdict
+from homellm.health.checks.case import EVIDENCE_LEVEL, INSPECT, LOG, Case, judged
+from homellm.health.devices import on_host
+
+#: So much of the weights locked counts as all of them: a page of a mapped header is neither weight nor locked.
+LOCKED_ENOUGH = 0.95
+#: The log rounds buffers to hundredths of a MiB and pads tensors; less than this of the file's weights is a difference.
+_SAME = 0.90
+_KIB, _MIB, _GIB = 1024, 1024**2, 1024**3
+
+_CAPABILITY = (
+    "The weights are not locked. The container needs the capability IPC_LOCK, which mlock: true gives; a rootless or "
+    "user-namespaced engine, an unprivileged LXC, or a user other than root in the container takes it away."
+)
+
+
+def mlock(case: Case) -> Verdict | None:
+    """The weights that lie in main memory are locked there (VmLck of the process; the log's warning is the reason).
+
+    Nothing locked, or the warning, fails the gate; a part is failed advice with both numbers.
+    """
+    if not case.model.mlock:
+        return None
+    process, warned = case.evidence.process, case.log_says("mlock-failed")
+    if process is None:
+        passed = False if warned else None
+        hint = _CAPABILITY if warned else "The process could not be read from here, and only it can tell."
+        return judged("mlock", True, False if warned else None, passed, LOG, hint=hint, gate=True)
+    locked, needed = process.locked_bytes, _weights_in_memory(case)
+    source = case.process_source
+    if needed is None:
+        hint = _CAPABILITY if not locked else "How much there is to lock is not known: " + EVIDENCE_LEVEL
+        return judged("mlock", True, bool(locked) or None, None if locked else False, source, hint=hint, gate=True)
+    text = f"{size(locked)} of {size(needed)} locked"
+    if locked >= LOCKED_ENOUGH * needed:
+        return judged("mlock", True, True, True, source, gate=True, text=text)
+    if not locked or warned:
+        return judged("mlock", True, False, False, source, hint=_CAPABILITY, gate=True, text=text)
+    hint = (
+        "A part of the weights lies in buffers that this build does not lock (repacked for the CPU). It may be swapped "
+        "out; turn repacking off (extra_args: [--no-repack]) or accept it."
+    )
+    return judged("mlock", True, False, False, source, hint=hint, text=text)
+
+
+def _weights_in_memory(case: Case) -> int | None:
+    """Bytes of weights in main memory: by the log's buffers, else the whole file where no GPU takes a part."""
+    host = sum(mib for buffer, mib in case.log.weights_mib.items() if on_host(buffer))
+    if case.log.weights_mib:
+        return round(host * _MIB)
+    return case.evidence.weights_bytes if case.model.gpu is None else None
+
+
+def memory(case: Case) -> Verdict | None:
+    """All weights of the file are in buffers, and in which."""
+    asked = case.evidence.weights_bytes
+    if asked is None:
+        return None
+    if not case.log.weights_mib:
+        return judged("memory", asked, None, None, LOG, hint=EVIDENCE_LEVEL)
+    observed = round(sum(case.log.weights_mib.values()) * _MIB)
+    text = ", ".join(f"{size(round(mib * _MIB))} in {name}" for name, mib in case.log.weights_mib.items())
+    hint = "The server holds less than the file has; compare the file with its source."
+    return judged("memory", asked, observed, observed >= _SAME * asked, LOG, hint=hint, text=text)
+
+
+def limits(case: Case) -> Verdict | None:
+    """The limits in force are the declared ones: an engine drops those that its kernel does not have."""
+    model, container = case.model, case.evidence.container
+    asked = {"memory": model.memory_bytes, "cpu_shares": model.cpu_shares, "shm_size": model.shm_size_bytes}
+    declared = {name: value for name, value in asked.items() if value is not None}
+    if not declared:
+        return None
+    if container is None:
+        return judged("limits", _told(declared), None, None, INSPECT, hint="The container could not be inspected.")
+    inspected = {
+        "memory": container.memory_bytes,
+        "cpu_shares": container.cpu_shares,
+        "shm_size": container.shm_size_bytes,
+    }
+    observed = {name: inspected[name] for name in declared}
+    hint = "The engine did not take over every limit; docker info names what its kernel lacks."
+    return judged("limits", _told(declared), _told(observed), declared == observed, INSPECT, hint=hint)
+
+
+def _told(limits: dict[str, int]) -> Native:
+    """One limit as its number, several by name."""
+    if len(limits) == 1:
+        return next(iter(limits.values()))
+    return ", ".join(f"{name} {value}" for name, value in limits.items())
+
+
+def size(count: int) -> str:
+    """A number of bytes with a binary unit: `29.0 MiB`."""
+    unit, name = (_GIB, "GiB") if count >= _GIB else (_MIB, "MiB") if count >= _MIB else (_KIB, "KiB")
+    return f"{count / unit:.1f} {name}"

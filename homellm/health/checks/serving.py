@@ -1,0 +1,116 @@
+"""How requests are served: cache reuse, reasoning, template, flash attention, cache types, batches."""
+
+from __future__ import annotations
+
+from homellm.domain.verdicts import Verdict
+from homellm.health.checks.case import API, EVIDENCE_LEVEL, LOG, PROPS, Case, judged
+
+_OK = 200
+#: llama.cpp pads a context to a multiple of this.
+_PADDING = 256
+
+
+def cache_reuse(case: Case) -> Verdict | None:
+    """Chunks of a prompt are reused from the cache, seen by one that was; or the server said that it cannot."""
+    asked = case.model.cache_reuse
+    if not asked:
+        return None
+    if case.log_says("cache-reuse-off"):
+        hint = "This model's attention cannot shift its cache; set cache_reuse: 0."
+        text = "off: not supported by this context"
+        return judged("cache-reuse", asked, 0, False, LOG, hint=hint, text=text)
+    if case.log.cache_reused:
+        return judged("cache-reuse", asked, asked, True, LOG, text="a chunk was reused")
+    if case.log_says("prompt-cache-lost"):
+        hint = (
+            "Prompts are computed anew from their beginning: hybrid and sliding-window models keep too little of them."
+        )
+        return judged("cache-reuse", asked, 0, False, LOG, hint=hint, text="prompts are computed anew")
+    hint = "It shows only when a client sends a prompt that shares a chunk with an earlier one."
+    return judged("cache-reuse", asked, None, None, LOG, hint=hint)
+
+
+def reasoning(case: Case) -> Verdict | None:
+    """The template can keep the reasoning of earlier turns."""
+    if not case.model.reasoning_preserve:
+        return None
+    hint = "This model's chat template cannot keep earlier reasoning; remove reasoning_preserve."
+    able = case.props.template_caps.get("supports_preserve_reasoning")
+    if able is not None:
+        return judged("reasoning", True, able, able, PROPS, hint=hint)
+    if case.log_says("reasoning-preserve-off"):
+        return judged("reasoning", True, False, False, LOG, hint=hint)
+    return judged("reasoning", True, None, None, LOG, hint=EVIDENCE_LEVEL)
+
+
+def template(case: Case) -> Verdict | None:
+    """The chat template works: one chat came through it, and a tool call where it claims that it can."""
+    model, chat, call = case.model, case.evidence.chat, case.evidence.tool_call
+    if model.embedding or (model.jinja is None and model.chat_template_file is None and model.mmproj is None):
+        return None
+    asked = True if model.jinja is None else model.jinja
+    if chat is None:
+        return judged("template", asked, None, None, API, hint="No request was made; homellm check makes one.")
+    if chat.status != _OK:
+        hint = (
+            "The server refuses a chat; its template may not fit the model. Try jinja: true, or another template file."
+        )
+        return judged("template", asked, False, False, API, hint=hint, text=chat.error or f"HTTP {chat.status}")
+    if call is not None and call.status != _OK:
+        hint = "The template claims tools and a tool call fails; try a chat_template_file of the model's makers."
+        return judged("template", asked, False, False, API, hint=hint, text=call.error or f"HTTP {call.status}")
+    text = "a chat and a tool call came through" if call is not None else "a chat came through"
+    return judged("template", asked, asked, True, API, text=text)
+
+
+def flash_attention(case: Case) -> Verdict | None:
+    """Flash attention is on or off as declared; with `auto` what it came to."""
+    asked = case.model.flash_attention
+    if asked is None:
+        return None
+    observed = case.log.flash_attention
+    passed = None if observed is None else asked in ("auto", observed)
+    hint = (
+        EVIDENCE_LEVEL
+        if observed is None
+        else f"It is {observed}: this device or model decides otherwise; set flash_attention: auto."
+    )
+    return judged("flash-attention", asked, observed, passed, LOG, hint=hint)
+
+
+def kv_cache(case: Case) -> Verdict | None:
+    """The element types of the cache."""
+    asked = case.model.kv_cache_type
+    if asked is None:
+        return None
+    observed = case.log.kv_types
+    if observed is None:
+        return judged("kv-cache", _types(asked.k, asked.v), None, None, LOG, hint=EVIDENCE_LEVEL)
+    passed = observed == (asked.k, asked.v)
+    hint = "The server uses other types; see its log for why (a quantised V cache needs flash attention)."
+    return judged("kv-cache", _types(asked.k, asked.v), _types(*observed), passed, LOG, hint=hint)
+
+
+def _types(k: str, v: str) -> str:
+    return k if k == v else f"k {k}, v {v}"
+
+
+def batch(case: Case) -> Verdict | None:
+    """The batch sizes; the server cuts them to the whole context, and equals both for embeddings."""
+    model, log = case.model, case.log
+    if model.batch is None and model.ubatch is None:
+        return None
+    whole = -(-model.ctx * model.parallel // _PADDING) * _PADDING
+    wanted, seen, asked = [], [], []
+    for key, declared, observed in (("batch", model.batch, log.batch), ("ubatch", model.ubatch, log.ubatch)):
+        if declared is None:
+            continue
+        asked.append(f"{key} {declared}")
+        seen.append(None if observed is None else f"{key} {observed}")
+        least = min(declared, whole, (model.ubatch or declared) if model.embedding else declared)
+        wanted.append(None if observed is None else observed >= least)
+    if None in wanted:
+        return judged("batch", ", ".join(asked), None, None, LOG, hint=EVIDENCE_LEVEL)
+    observed_text = ", ".join(filter(None, seen))
+    hint = "The server took smaller batches; ubatch may not be larger than batch."
+    return judged("batch", ", ".join(asked), observed_text, all(wanted), LOG, hint=hint)
