@@ -6,23 +6,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from homellm.deploy.converge import Job, look, settle
+from homellm.deploy.converge import Job, examine, look, settle
 from homellm.deploy.gather import gather
-from homellm.deploy.observe import observe_now, subject_of
-from homellm.deploy.record import write_record
+from homellm.deploy.observe import subject_of
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select
 from homellm.deploy.session import Emit, Options, Ports
-from homellm.deploy.telling import serving_report, with_verdicts
 from homellm.deploy.threads import side_by_side
-from homellm.deploy.verify import Limits, failed_gates, gate_problem
+from homellm.deploy.verify import Limits
 from homellm.domain.events import ModelFinished, Progress, StackFinished, StackOpened
 from homellm.domain.names import LABEL_HASH
 from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.stack import Model, Stack
-from homellm.domain.verdicts import State, judge
+from homellm.domain.verdicts import State
 from homellm.errors import HomellmError
-from homellm.health.checks import judge_all
 
 
 def check(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scope: Scope, emit: Emit) -> StackReport:
@@ -55,14 +52,8 @@ def _judged(model: Model, job: Job) -> ModelReport:
     container = unit.current
     if container is None or not container.running:
         return look(model, container, subject, job.ports)
-    evidence = observe_now(container, subject, job.ports)
-    verdicts = judge_all(model, evidence, expected_path=subject.expected_path)
-    state = judge(verdicts)
-    write_record(container.id, evidence, verdicts, state, job.ports)
-    problems = tuple(gate_problem(gate, model.name) for gate in failed_gates(verdicts))
-    report = with_verdicts(serving_report(model, container, state), verdicts, evidence)
-    notes = () if container.label(LABEL_HASH) == desired.hash else (_DIFFERS,)
-    return replace(report, problems=problems, notes=notes)
+    report = examine(model, container, subject, job.ports)
+    return report if container.label(LABEL_HASH) == desired.hash else replace(report, notes=(_DIFFERS,))
 
 
 _DIFFERS = "It was started from another declaration or image than the present ones; homellm plan shows the difference."

@@ -8,20 +8,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from homellm.deploy.observe import Subject, observe_quickly, subject_of, subject_of_container
+from homellm.deploy.observe import Subject, observe_now, observe_quickly, subject_of, subject_of_container
 from homellm.deploy.record import read_record, write_record
 from homellm.deploy.scope import Scope, shielded
 from homellm.deploy.session import Emit, Options, Ports
 from homellm.deploy.swap import Swap
 from homellm.deploy.telling import failed_report, serving_report, with_verdicts
 from homellm.deploy.threads import Turns
-from homellm.deploy.verify import Limits, Outcome, failed_gates, refusal, verify
+from homellm.deploy.verify import Limits, Outcome, failed_gates, gate_problem, refusal, verify
 from homellm.domain.events import Note, Progress
+from homellm.domain.evidence import Evidence
 from homellm.domain.names import LABEL_MAKER, LABEL_STACK, container_name
 from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model, Stack
 from homellm.domain.steps import Plan
-from homellm.domain.verdicts import State, judge
+from homellm.domain.verdicts import State, Verdict, judge
 from homellm.domain.world import Container, World
 from homellm.errors import ExitCode, HomellmError, Problem
 from homellm.health.checks import judge_all
@@ -196,17 +197,35 @@ class _Unit:
 
 
 def look(model: Model, container: Container | None, subject: Subject, ports: Ports) -> ModelReport:
-    """A model's state by live witnesses alone, and by the record where they cannot tell."""
+    """A model's state by live witnesses, and by the record where they cannot tell.
+
+    Without a record of this run everything is asked anew, log and token too, and becomes the record.
+    """
     if container is None:
         return ModelReport(name=model.name, state=State.ABSENT)
     if not container.running:
         return failed_report(model, (_not_running(model, container),), container)
-    evidence = observe_quickly(container, subject, ports)
     record = read_record(container, ports)
-    if record is not None:
-        evidence = replace(evidence, log=record.log, log_from_start=True, chat=record.chat)
+    if record is None:
+        return examine(model, container, subject, ports)
+    evidence = observe_quickly(container, subject, ports)
+    evidence = replace(evidence, log=record.log, log_from_start=True, chat=record.chat)
     verdicts = judge_all(model, evidence, expected_path=subject.expected_path)
-    return with_verdicts(serving_report(model, container, judge(verdicts)), verdicts, evidence)
+    return _judged(model, container, verdicts, evidence)
+
+
+def examine(model: Model, container: Container, subject: Subject, ports: Ports) -> ModelReport:
+    """A running container by every witness, with one real request; what is found becomes its record."""
+    evidence = observe_now(container, subject, ports)
+    verdicts = judge_all(model, evidence, expected_path=subject.expected_path)
+    write_record(container.id, evidence, verdicts, judge(verdicts), ports)
+    return _judged(model, container, verdicts, evidence)
+
+
+def _judged(model: Model, container: Container, verdicts: tuple[Verdict, ...], evidence: Evidence) -> ModelReport:
+    problems = tuple(gate_problem(gate, model.name) for gate in failed_gates(verdicts))
+    report = replace(serving_report(model, container, judge(verdicts)), problems=problems)
+    return with_verdicts(report, verdicts, evidence)
 
 
 def _not_running(model: Model, container: Container) -> Problem:

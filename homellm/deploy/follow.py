@@ -43,15 +43,24 @@ class Tick:
     progress: int
 
 
-Happening = LogLine | LogEnded | Tick
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A thread met what it did not expect; raised where the happenings are read, for a dead thread would be a hang."""
+
+    error: BaseException
+
+
+Happening = LogLine | LogEnded | Tick | Broken
 
 
 def since(container: Container) -> str | None:
     """From when a container's log belongs to its present run: since the end of the run before, if there was one.
 
-    Since StartedAt would lose the first lines (seen by running): the engine stamps some before it.
+    Since StartedAt would lose the first lines (seen by running): the engine stamps some before it. For a container
+    that has ended, FinishedAt is the end of the very run in question: then the whole log is read, whose summary is
+    that of its last load.
     """
-    return None if container.finished_at == NEVER else container.finished_at
+    return container.finished_at if container.running and container.finished_at != NEVER else None
 
 
 class Follower:
@@ -84,7 +93,13 @@ class Follower:
 
     def _spawn(self, work: Callable[[], None]) -> None:
         # Daemon threads: one that hangs in a system call must not keep the process from leaving.
-        threading.Thread(target=work, daemon=True).start()
+        threading.Thread(target=self._guarded, args=(work,), daemon=True).start()
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - raised again by who reads the happenings
+            self.happenings.put(Broken(error))
 
     def _read(self, stream: Stream) -> None:
         error: HomellmError | None = None

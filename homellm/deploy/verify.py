@@ -6,8 +6,8 @@ import queue
 from dataclasses import dataclass, replace
 
 from homellm.deploy.engine_return import wait_for_engine
-from homellm.deploy.follow import TICK_S, Follower, Happening, LogEnded, LogLine, Tick
-from homellm.deploy.observe import Subject, observe_ready
+from homellm.deploy.follow import TICK_S, Broken, Follower, Happening, LogEnded, LogLine, Tick
+from homellm.deploy.observe import Subject, observe_ready, read_log
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Options, Ports
 from homellm.domain.evidence import Evidence
@@ -127,6 +127,8 @@ class _Verification:
             case Tick(healthy, progress):
                 self._ready = self._ready_by_health(healthy)
                 self._note_progress(progress)
+            case Broken(error):
+                raise error
             case LogEnded(error):
                 return self._log_ended(follower, error)
         return None
@@ -189,7 +191,7 @@ class _Verification:
         return container
 
     def _ended(self, container: Container) -> Outcome:
-        summary = self._summariser.summary()
+        summary = read_log(container, self._ports)
         problem = diagnose_exit(
             container.exit_code,
             oom_killed=container.oom_killed,

@@ -1,0 +1,220 @@
+"""`up` on the fake engine: what serves afterwards, and what is told."""
+
+from dataclasses import replace
+
+import pytest
+
+from homellm.deploy.session import Options
+from homellm.domain.events import Note, StepStarted
+from homellm.domain.verdicts import State
+from homellm.errors import EngineRefused, ExitCode, UsageError
+from tests.fakes.behaviour import Behaviour
+from tests.unit.deploy.lab import NAME, Lab, bad, good_lines, model
+
+
+def titles(lab):
+    return [e.step.title.replace(NAME, "X") for e in lab.events if isinstance(e, StepStarted)]
+
+
+def only(report):
+    (found,) = report.models
+    return found
+
+
+def test_first_up_is_verified():
+    lab = Lab()
+    report = only(lab.up(model(parallel=3, ctx=2048)))
+    assert (report.state, report.exit_code) == (State.VERIFIED, ExitCode.OK)
+    assert (report.slots, report.ctx, report.container) == (3, 2048, NAME)
+    assert report.endpoint == "http://127.0.0.1:8081/v1"
+    assert {c.id: c.verdict for c in report.checks if c.gate} == {
+        "ready": "pass",
+        "slots": "pass",
+        "ctx": "pass",
+        "api": "pass",
+    }
+    assert lab.state.names() == {NAME: "running"}
+    assert lab.state.by_name(NAME).policy == "unless-stopped"
+
+
+def test_second_up_carries_out_no_step():
+    lab = Lab()
+    lab.up()
+    lab.events.clear()
+    report = only(lab.up())
+    assert titles(lab) == []
+    assert (report.state, report.changed) == (State.VERIFIED, False)
+
+
+def test_a_changed_declaration_swaps_and_keeps_the_old_one():
+    lab = Lab()
+    lab.up(model(parallel=1))
+    report = only(lab.up(model(parallel=3)))
+    assert report.state is State.VERIFIED
+    assert lab.slots() == 3
+    assert lab.state.names() == {NAME: "running", f"{NAME}.prev-1": "exited"}
+    assert lab.state.by_name(f"{NAME}.prev-1").policy == "no"
+
+
+def test_a_bad_successor_is_undone():
+    lab = Lab(behave=bad)
+    lab.up(model(parallel=1))
+    report = only(lab.up(model(parallel=3)))
+    assert (report.state, report.exit_code) == (State.FAILED, ExitCode.REFUSED)
+    assert report.problems[0].id == "model-corrupt"
+    assert lab.slots() == 1
+    assert lab.state.names() == {NAME: "running", f"{NAME}.failed": "exited"}
+    assert lab.state.by_name(NAME).policy == "unless-stopped"
+    assert report.container == NAME
+    assert any("serves again, verified" in note for note in report.notes)
+
+
+def test_a_success_removes_the_failure():
+    lab = Lab(behave=bad)
+    lab.up(model(parallel=1))
+    lab.up(model(parallel=3))
+    lab.up(model(parallel=1, ctx=1024))
+    assert lab.state.names() == {NAME: "running", f"{NAME}.prev-1": "exited"}
+
+
+def test_wrong_slots_fail_the_gate_and_are_undone():
+    """Everything answers 200, and one slot is there where three were asked."""
+    lab = Lab()
+    lab.up(model(parallel=1))
+
+    def one_slot(container, path, reply):
+        return replace(reply, body=reply.body.replace(b'"total_slots": 3', b'"total_slots": 1'))
+
+    lab.http.twist = one_slot
+    report = only(lab.up(model(parallel=3)))
+    assert report.state is State.FAILED
+    (check,) = report.checks
+    assert (check.id, check.asked, check.observed, check.verdict) == ("slots", 3, 1, "fail")
+    assert lab.slots() == 1
+
+
+def test_another_server_on_the_port_is_not_taken_for_ours():
+    lab = Lab()
+
+    def stranger(container, path, reply):
+        return replace(reply, body=reply.body.replace(b'"model_alias": "smol"', b'"model_alias": "other"'))
+
+    lab.http.twist = stranger
+    report = only(lab.up())
+    assert report.state is State.FAILED
+    assert [c.id for c in report.checks] == ["api"]
+
+
+def test_one_models_fault_does_not_stop_the_others():
+    lab = Lab(behave=bad)
+    report = lab.up(model(parallel=3), model(name="embed", port=8082))
+    assert [(m.name, m.state) for m in report.models] == [("smol", State.FAILED), ("embed", State.VERIFIED)]
+    assert report.exit_code is ExitCode.REFUSED
+
+
+def test_a_start_that_the_engine_refuses_leaves_nothing_behind():
+    lab = Lab()
+    lab.up(model(parallel=1))
+    ports = lab.ports()
+    lab.engine.fail("start", EngineRefused("port 8081 is taken", id="port-taken"), ref=f"{NAME}.next")
+    report = only(lab.up(model(parallel=3), ports=ports))
+    assert report.problems[0].id == "port-taken"
+    assert lab.state.names() == {NAME: "running"}
+    assert lab.slots() == 1
+
+
+def test_a_creation_that_is_refused_costs_no_downtime():
+    lab = Lab()
+    lab.up(model(parallel=1))
+    ports = lab.ports()
+    lab.engine.fail("create", EngineRefused("no such device", id="device-missing"))
+    lab.up(model(parallel=3), ports=ports)
+    assert not [call for call in lab.engine.calls if call.method in ("kill", "rename", "set_restart_policy")]
+    assert lab.state.names() == {NAME: "running"}
+
+
+def test_stalled():
+    """No log line, no growth, never ready: given up after the stall timeout of the clock."""
+    lab = Lab(behave=lambda image, args, env: Behaviour(ready_at_s=None))
+    lab.state.clock.tick_s = 5.0
+    report = only(lab.up(options=Options(stall_timeout_s=60, wait_timeout_s=600, engine_return_s=0)))
+    assert report.problems[0].id == "stalled"
+    assert lab.state.names() == {f"{NAME}.failed": "exited"}
+
+
+def test_wait_timeout_is_the_total():
+    def slow(image, args, env):
+        return Behaviour(ready_at_s=None, growth_bytes_s=1e6)
+
+    lab = Lab(behave=slow)
+    lab.host.process = lambda container: None  # growth is then told by the engine's own statistics
+    lab.state.clock.tick_s = 5.0
+    report = only(lab.up(options=Options(stall_timeout_s=50, wait_timeout_s=200, engine_return_s=0)))
+    assert report.problems[0].id == "timeout"
+
+
+def test_removed_by_hand_while_it_loads():
+    lab = Lab()
+    lab.up(model(parallel=1))
+    lab.state.behave = lambda image, args, env: Behaviour(
+        lines=good_lines(args) if "1" in args else ((0.0, "0.00.1 I srv  llama_server: initializing ...\n"),),
+        ready_at_s=0.0 if "1" in args else None,
+    )
+
+    def vanish(call):
+        if call.method == "logs" and lab.state.by_name(f"{NAME}.next"):
+            lab.state.vanish(f"{NAME}.next")
+
+    report = only(lab.up(model(parallel=3), ports=lab.ports(before=vanish)))
+    assert report.problems[0].id == "container-gone"
+    assert lab.state.names() == {NAME: "running"}
+    assert lab.slots() == 1
+
+
+def test_an_orphan_is_told_and_removed_on_request():
+    lab = Lab()
+    lab.up(model(), model(name="embed", port=8082))
+    lab.events.clear()
+    lab.up(model())
+    assert any(isinstance(e, Note) and "nuc-embed" in e.text for e in lab.events)
+    assert "nuc-embed" in lab.state.names()
+    report = lab.up(model(), options=Options(remove_orphans=True))
+    assert report.removed == ("nuc-embed",)
+    assert lab.state.names() == {NAME: "running"}
+
+
+def test_an_unknown_model_name_has_a_near_one():
+    with pytest.raises(UsageError) as error:
+        Lab().up(only=("smoll",))
+    assert "smol?" in error.value.hint
+
+
+def test_a_crash_loop_is_told_by_the_next_up():
+    lab = Lab()
+    lab.up()
+    lab.state.by_name(NAME).behaviour = Behaviour(exit_at_s=0.0, exit_code=139)
+    lab.state.behave = lambda image, args, env: Behaviour(exit_at_s=0.0, exit_code=139)
+    lab.state.crash(NAME, 139)
+    report = only(lab.up())
+    assert report.state is State.FAILED
+    assert report.exit_code is ExitCode.REFUSED
+    assert "crashes again and again" in report.problems[0].message
+
+
+def test_the_engine_s_warnings_are_told():
+    lab = Lab()
+    ports = lab.ports()
+    create = lab.engine.create
+    lab.engine.create = lambda name, body: replace(create(name, body), warnings=("Memory limit was discarded",))
+    lab.up(ports=ports)
+    assert any(isinstance(e, Note) and "Memory limit was discarded" in e.text and e.warning for e in lab.events)
+
+
+def test_a_young_successor_of_another_namespace_stops_us():
+    lab = Lab()
+    lab.up(ports=replace(lab.ports(), maker="elsewhere"))
+    lab.state.by_name(NAME).name = f"{NAME}.next"
+    lab.state.by_name(f"{NAME}.next").policy = "no"
+    report = only(lab.up())
+    assert report.problems[0].id == "locked"
+    assert lab.state.names() == {f"{NAME}.next": "running"}
