@@ -46,7 +46,8 @@ class TensorBytes:
 
     `layers` are the repeating blocks (they go to the GPU one by one), `input` the token embedding and what else the
     input needs (always in host memory), `output` the output matrix and norms (last to go to the GPU).
-    `experts` is the part of `layers` that belongs to routed experts.
+    `experts` is the part of `layers` that belongs to routed experts, `largest` the largest single tensor of a block.
+    `tied_output` is what a model without an output matrix keeps twice when the output goes to a GPU: its embedding.
     """
 
     layers: tuple[int, ...] = ()
@@ -54,6 +55,7 @@ class TensorBytes:
     output: int = 0
     experts: int = 0
     tied_output: int = 0
+    largest: int = 0
 
     @property
     def total(self) -> int:
@@ -90,12 +92,16 @@ class StateSpace:
 
 @dataclass(frozen=True, slots=True)
 class Experts:
-    """Mixture of experts; all 0 for a dense model. `used` is the largest number of experts for one token."""
+    """Mixture of experts; all 0 for a dense model. `used` is the largest number of experts for one token.
+
+    `dense` tells whether any block has a feed-forward that is not routed.
+    """
 
     count: int = 0
     used: int = 0
     feed_forward: int = 0
     shared_feed_forward: int = 0
+    dense: bool = True
 
 
 @dataclass(frozen=True, slots=True)

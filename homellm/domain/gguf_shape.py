@@ -14,6 +14,7 @@ from homellm.domain.gguf import Experts, GgufHeader, RawHeader, StateSpace, Tens
 MAX_LAYERS = 1024
 
 _BLOCK = re.compile(r"blk\.(\d{1,6})\.")
+_DENSE = (".ffn_up.weight", ".ffn_gate_up.weight")
 _INPUT = ("token_embd.", "position_embd.", "token_types.", "per_layer_token_embd.")
 
 
@@ -105,7 +106,7 @@ def header_of(raw: RawHeader) -> GgufHeader:
         full_attention_interval=keys.number("full_attention_interval"),
         recurrent_layers=recurrent if isinstance(recurrent, tuple) else None,
         state_space=_state_space(keys),
-        experts=_experts(keys),
+        experts=_experts(keys, raw.tensors),
         vocabulary=_vocabulary(raw, keys),
         template=template if isinstance(template, str) else None,
         split_index=split_of(raw)[0],
@@ -130,12 +131,14 @@ def _state_space(keys: _Keys) -> StateSpace:
     )
 
 
-def _experts(keys: _Keys) -> Experts:
+def _experts(keys: _Keys, tensors: tuple[Tensor, ...]) -> Experts:
+    count = keys.number("expert_count")
     return Experts(
-        count=keys.number("expert_count"),
+        count=count,
         used=keys.number("expert_used_count"),
         feed_forward=keys.number("expert_feed_forward_length"),
         shared_feed_forward=keys.number("expert_shared_feed_forward_length"),
+        dense=not count or any(tensor.name.endswith(_DENSE) for tensor in tensors),
     )
 
 
@@ -157,9 +160,9 @@ def split_of(raw: RawHeader) -> tuple[int, int]:
 
 
 def tensor_bytes(tensors: tuple[Tensor, ...]) -> TensorBytes:
-    """Bytes by place. A model without an output matrix uses the token embedding as one: `tied_output` is its size."""
+    """Bytes by place. Raises ShapeError for a block number that no model has."""
     layers: dict[int, int] = {}
-    inputs = outputs = experts = embedding = 0
+    inputs = outputs = experts = embedding = largest = 0
     has_output = False
     for tensor in tensors:
         block = _BLOCK.match(tensor.name)
@@ -169,6 +172,7 @@ def tensor_bytes(tensors: tuple[Tensor, ...]) -> TensorBytes:
                 raise ShapeError(f"a tensor belongs to block {number}")
             layers[number] = layers.get(number, 0) + tensor.bytes
             experts += tensor.bytes if "_exps." in tensor.name else 0
+            largest = max(largest, tensor.bytes)
         elif tensor.name.startswith(_INPUT):
             inputs += tensor.bytes
             embedding += tensor.bytes if tensor.name == "token_embd.weight" else 0
@@ -181,6 +185,7 @@ def tensor_bytes(tensors: tuple[Tensor, ...]) -> TensorBytes:
         output=outputs,
         experts=experts,
         tied_output=0 if has_output else embedding,
+        largest=largest,
     )
 
 

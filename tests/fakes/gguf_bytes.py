@@ -9,12 +9,12 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-U32, FLOAT, BOOL, STRING, ARRAY, U64 = 4, 6, 7, 8, 9, 10
+U32, I32, FLOAT, BOOL, STRING, ARRAY, U64 = 4, 5, 6, 7, 8, 9, 10
 F32, F16, Q4_0, Q8_0 = 0, 1, 2, 8
 _BLOCKS = {F32: (1, 4), F16: (1, 2), Q4_0: (32, 18), Q8_0: (32, 34), 12: (256, 144), 14: (256, 210)}
 ALIGNMENT = 32
 
-Meta = int | float | bool | str | Sequence[int] | Sequence[bool] | Sequence[str]
+Meta = int | float | bool | str | Sequence[int] | Sequence[float] | Sequence[bool] | Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -89,13 +89,15 @@ def typed(value: Meta) -> bytes:
     return _array(value)
 
 
-def _array(items: Sequence[int] | Sequence[bool] | Sequence[str]) -> bytes:
+def _array(items: Sequence[int] | Sequence[float] | Sequence[bool] | Sequence[str]) -> bytes:
     head = struct.pack("<I", ARRAY)
     if items and isinstance(items[0], str):
         return head + struct.pack("<IQ", STRING, len(items)) + b"".join(text(str(item)) for item in items)
+    if items and isinstance(items[0], float):
+        return head + struct.pack(f"<IQ{len(items)}f", FLOAT, len(items), *items)
     if items and isinstance(items[0], bool):
         return head + struct.pack(f"<IQ{len(items)}?", BOOL, len(items), *items)
-    return head + struct.pack(f"<IQ{len(items)}I", U32, len(items), *items)
+    return head + struct.pack(f"<IQ{len(items)}i", I32, len(items), *items)
 
 
 def llama(
