@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import json
 import tarfile
+from collections.abc import Mapping
 
 #: More than any file of homellm in a container; what is larger is not ours.
 LIMIT_BYTES = 4 * 2**20
+
+#: Where the engine puts what it knows of a path, as base64 of JSON; `mode` is Go's os.FileMode.
+STAT_HEADER = "X-Docker-Container-Path-Stat"
+_NOT_PLAIN = 0x8F280000  # folder, link, device, pipe, socket, character device, irregular (os.ModeType)
 
 
 def split(path: str) -> tuple[str, str]:
@@ -37,3 +44,30 @@ def unpack(archive: bytes) -> bytes | None:
             return content.read() if content else None
     except tarfile.TarError:
         return None
+
+
+def unpack_tree(archive: bytes) -> Mapping[str, bytes] | None:
+    """All plain files of a tar archive of a folder, by path relative to it; None when it is of something else."""
+    files: dict[str, bytes] = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as opened:
+            root = opened.next()
+            if root is None or not root.isdir():
+                return None
+            for entry in opened:
+                content = opened.extractfile(entry) if entry.isreg() else None
+                if content:
+                    files[entry.name.removeprefix(root.name).lstrip("/")] = content.read()
+    except tarfile.TarError:
+        return None
+    return files
+
+
+def size(stat: str) -> int | None:
+    """Bytes of a plain file from the engine's header; None when it is none, or the header cannot be read."""
+    try:
+        doc = json.loads(base64.b64decode(stat))
+    except ValueError:
+        return None
+    found, mode = doc.get("size"), doc.get("mode")
+    return found if isinstance(found, int) and isinstance(mode, int) and not mode & _NOT_PLAIN else None

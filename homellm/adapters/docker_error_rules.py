@@ -146,6 +146,11 @@ RULES = (
         "There is no {path} in container {name}.",
     ),
     _rule(
+        r"lstat \S*/merged(?P<path>/.+?): not a directory",
+        PATH_MISSING,
+        "There is no {path}: a part of it is no folder.",
+    ),
+    _rule(
         r"marked read-only",
         "read-only",
         "The root of the container is read-only: nothing can be written into it.",

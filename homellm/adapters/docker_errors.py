@@ -6,7 +6,7 @@ What the table in docker_error_rules does not know keeps the engine's own words.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from homellm.adapters.docker_error_rules import PORT_TAKEN, RULES
 from homellm.errors import EngineRefused
@@ -46,6 +46,11 @@ def exclude(one: str, other: str) -> bool:
     """Whether a port published on one address cannot be published on the other as well."""
     wildcards = ("", "0.0.0.0", "::")
     return one == other or one in wildcards or other in wildcards
+
+
+def holder_of(taken: tuple[str, int], published: Iterable[tuple[str, int, str]]) -> str | None:
+    """The container that holds an address and port, out of (address, port, container) of those that run."""
+    return next((name for ip, port, name in published if port == taken[1] and exclude(ip, taken[0])), None)
 
 
 class _Groups(dict[str, str]):

@@ -6,12 +6,20 @@ import json
 import socket
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
 
 from requests import Response
 
 from homellm.adapters.docker_streams import EngineStream
 
 _CHUNK_BYTES = 64 * 1024
+
+
+def knock(path: Path, timeout_s: float) -> None:
+    """Connect to a Unix socket and hang up. Raises the system's own error, which the client library wraps."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knocking:
+        knocking.settimeout(timeout_s)
+        knocking.connect(str(path))
 
 
 def cut(response: Response) -> None:

@@ -22,15 +22,17 @@ def run_probe(
     args: tuple[str, ...],
     labels: Mapping[str, str],
     *,
+    entrypoint: tuple[str, ...] | None = None,
     timeout_s: float = PROBE_TIMEOUT_S,
 ) -> ProbeResult:
     """Run `image` with `args`, without network, mounts and health check, and remove it in every case.
 
-    Raises EngineRefused when the image is not here, cannot be started, or has not ended after `timeout_s`.
+    `entrypoint` is another program of the image than its own. Raises EngineRefused when the image is not
+    here, cannot be started, or has not ended after `timeout_s`.
     """
     name = f"homellm-probe-{secrets.token_hex(4)}"
     try:
-        engine.create(name, _body(image, args, labels))
+        engine.create(name, _body(image, args, labels, entrypoint))
         engine.start(name)
         exit_code = engine.wait(name, timeout_s)
         if exit_code is None:
@@ -45,8 +47,10 @@ def run_probe(
         _discard(engine, name)
 
 
-def _body(image: str, args: tuple[str, ...], labels: Mapping[str, str]) -> Json:
+def _body(image: str, args: tuple[str, ...], labels: Mapping[str, str], entrypoint: tuple[str, ...] | None) -> Json:
+    own_program = {} if entrypoint is None else {"Entrypoint": list(entrypoint)}
     return {
+        **own_program,
         "Image": image,
         "Cmd": list(args),
         "Labels": {**labels, LABEL_ROLE: ROLE_PROBE},

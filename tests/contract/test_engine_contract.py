@@ -11,7 +11,7 @@ from homellm.domain.names import LABEL_ROLE
 from homellm.domain.world import NEVER
 from homellm.errors import ContainerGone, EngineRefused, HomellmError, NameTaken
 from tests.contract.lab import ENTRYPOINT, RUN_LABEL, Bench
-from tests.contract.programs import BUSY, CRASH, DEAF, HOG, QUICK, SERVER, STUBBORN
+from tests.contract.programs import BUSY, CRASH, DEAF, HOG, MISSING, MISSING_PROGRAM, QUICK, SERVER, STUBBORN
 
 MIB = 2**20
 
@@ -48,6 +48,8 @@ class TestAbsent:
             ("set_restart_policy", ("no",)),
             ("put_file", ("/f", b"x")),
             ("get_file", ("/f",)),
+            ("get_tree", ("/tmp",)),
+            ("file_size", ("/f",)),
             ("memory_usage", ()),
         ],
     )
@@ -431,6 +433,20 @@ class TestFiles:
         assert problem(error) == "path-missing"
         assert bench.engine.get_file(ref, "/no/such/folder/f") is None
 
+    def test_folders_and_sizes_are_read(self, bench: Bench) -> None:
+        ref = bench.create(SERVER).id
+        assert bench.engine.get_tree(ref, "/tmp") == {}
+        bench.engine.put_file(ref, "/tmp/one", b"1")
+        bench.engine.put_file(ref, "/tmp/two", b"22")
+        assert bench.engine.get_tree(ref, "/tmp") == {"one": b"1", "two": b"22"}
+        assert bench.engine.get_tree(ref, "/tmp/") == {"one": b"1", "two": b"22"}
+        assert bench.engine.get_tree(ref, "/tmp/none") is None
+        assert bench.engine.get_tree(ref, "/tmp/one") is None
+        assert bench.engine.file_size(ref, "/tmp/two") == 2
+        assert bench.engine.file_size(ref, "/tmp/none") is None
+        assert bench.engine.file_size(ref, "/tmp/one/none") is None
+        assert bench.engine.file_size(ref, "/tmp") is None
+
     def test_nothing_is_written_into_a_read_only_root(self, bench: Bench) -> None:
         ref = bench.start(DEAF, HostConfig={"ReadonlyRootfs": True})
         with pytest.raises(EngineRefused) as error:
@@ -443,6 +459,16 @@ class TestProbe:
     def test_its_output_and_end_are_told_and_nothing_is_left(self, bench: Bench) -> None:
         answer = bench.engine.probe(bench.lab.image, (QUICK.script,), bench.labels)
         assert (answer.exit_code, answer.output) == (3, "one\ntwo\n")
+        assert bench.engine.list_containers(bench.labels) == ()
+
+    def test_another_program_of_the_image_is_asked(self, bench: Bench) -> None:
+        answer = bench.engine.probe(
+            bench.lab.image, ("-c", QUICK.script), bench.labels, entrypoint=("/bin/busybox", "sh")
+        )
+        assert (answer.exit_code, answer.output) == (3, "one\ntwo\n")
+        with pytest.raises(EngineRefused) as error:
+            bench.engine.probe(bench.lab.image, (MISSING.script,), bench.labels, entrypoint=(MISSING_PROGRAM,))
+        assert problem(error) == "no-such-program"
         assert bench.engine.list_containers(bench.labels) == ()
 
     def test_one_that_does_not_end_is_given_up_and_removed(self, bench: Bench) -> None:

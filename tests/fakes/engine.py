@@ -210,9 +210,11 @@ class FakeEngine:
                 waits_s=(0.0, 0.0),
             )
 
-    def probe(self, image: str, args: tuple[str, ...], labels: Mapping[str, str]) -> ProbeResult:
+    def probe(
+        self, image: str, args: tuple[str, ...], labels: Mapping[str, str], *, entrypoint: tuple[str, ...] | None = None
+    ) -> ProbeResult:
         # Made of single calls here as there: a process can die between any two of them.
-        return run_probe(self, image, args, labels)
+        return run_probe(self, image, args, labels, entrypoint=entrypoint)
 
     # -- networks
 
@@ -272,6 +274,18 @@ class FakeEngine:
     def get_file(self, ref: str, path: str) -> bytes | None:
         with self._call("get_file", ref, path):
             return self.state.must_find(ref).files.get(path)
+
+    def get_tree(self, ref: str, path: str) -> Mapping[str, bytes] | None:
+        with self._call("get_tree", ref, path):
+            files = self.state.must_find(ref).files
+            folder = path.rstrip("/") + "/"
+            below = {name.removeprefix(folder): data for name, data in files.items() if name.startswith(folder)}
+            return below if below or (path.rstrip("/") or "/") in FOLDERS else None
+
+    def file_size(self, ref: str, path: str) -> int | None:
+        with self._call("file_size", ref, path):
+            data = self.state.must_find(ref).files.get(path)
+            return None if data is None else len(data)
 
     def memory_usage(self, ref: str) -> int | None:
         with self._call("memory_usage", ref):
