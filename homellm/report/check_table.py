@@ -32,7 +32,7 @@ def _model(model: ModelReport, width: int | None) -> list[str]:
 
 
 def _row(verdict: Verdict) -> list[str]:
-    asked = words.native(verdict.asked)
+    asked = words.asked(verdict)
     return [
         f"{words.verdict_mark(verdict.verdict)} {clean(verdict.id)}",
         asked,

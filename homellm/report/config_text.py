@@ -12,17 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from homellm.domain.secret import REDACTED, Secret, looks_secret
-from homellm.domain.stack import Gpu, Model, Source, Stack, Volume
+from homellm.domain.stack import Gpu, Model, OllamaServer, Source, Stack, Volume
 
 _NAMES = {
     "memory_bytes": "memory",
     "shm_size_bytes": "shm_size",
     "sleep_idle_s": "sleep_idle",
     "stop_grace_s": "stop_grace",
+    "load_timeout_s": "load_timeout",
+    "gpu_overhead_bytes": "gpu_overhead",
 }
-_DURATIONS = ("sleep_idle", "stop_grace")
+_DURATIONS = ("sleep_idle", "stop_grace", "load_timeout")
 #: What is no key of the file.
-_OWN = ("name", "section", "places")
+_OWN = ("name", "section", "places", "stored", "declared")
+#: What only a model of an Ollama server has.
+_OLLAMA = ("server", "fallback", "fallback_source")
 
 
 def config_document(stack: Stack) -> dict[str, object]:
@@ -30,6 +34,8 @@ def config_document(stack: Stack) -> dict[str, object]:
     document: dict[str, object] = {"stack": stack.name}
     if stack.gpus:
         document["gpus"] = {gpu.name: _gpu(gpu) for gpu in stack.gpus}
+    if stack.ollama:
+        document["ollama"] = {server.name: _server(server) for server in stack.ollama}
     document["models"] = {model.name: _model(model) for model in stack.models}
     return document
 
@@ -51,15 +57,30 @@ def _gpu(gpu: Gpu) -> dict[str, object]:
     return {"api": gpu.api, **{key: value for key, value in chosen.items() if value is not None}}
 
 
+def _server(server: OllamaServer) -> dict[str, object]:
+    keys = _keys(server)
+    if server.store is not None:
+        keys["store"] = f"volume:{server.store.source}" if server.store.named else server.store.source
+    return keys
+
+
 def _model(model: Model) -> dict[str, object]:
+    keys = _keys(model)
+    if "ollama" not in (model.runner, model.source.kind):
+        keys = {name: value for name, value in keys.items() if name not in _OLLAMA}
+    if model.extra_args:
+        keys["extra_args"] = _without_secrets(model.extra_args)
+    return keys
+
+
+def _keys(section: Model | OllamaServer) -> dict[str, object]:
+    """Every key that has a value, by its name in the file."""
     keys: dict[str, object] = {}
-    for field in fields(model):
-        name, value = _NAMES.get(field.name, field.name), getattr(model, field.name)
+    for field in fields(section):
+        name, value = _NAMES.get(field.name, field.name), getattr(section, field.name)
         if name in _OWN or value is None or value in ((), {}):
             continue
         keys[name] = f"{value}s" if name in _DURATIONS else _plain(value)
-    if model.extra_args:
-        keys["extra_args"] = _without_secrets(model.extra_args)
     return keys
 
 

@@ -23,17 +23,21 @@ class PlainSink:
     def __init__(self, output: Output) -> None:
         self._output = output
         self._told: dict[str, tuple[str, str, int]] = {}
+        self._told_anything = False
 
     def __enter__(self) -> PlainSink:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        """Nothing is open."""
+        """Set the table that follows apart from what happened."""
+        if self._told_anything:
+            self._output.write("\n")
 
     def emit(self, event: Event) -> None:
         """Take one event."""
         line = self._line(event)
         if line:
+            self._told_anything = self._told_anything or not isinstance(event, StackOpened)
             self._output.write(f"{line}\n")
 
     def interrupting(self, text: str) -> None:

@@ -137,7 +137,7 @@ def _served(model: ModelReport) -> list[str]:
     if model.fallback and model.runner != model.fallback.from_runner:
         name += f", moved from {words.runner(model.fallback.from_runner)}"
     slots = "" if model.slots is None else f"{model.slots} × {'?' if model.ctx is None else model.ctx}"
-    return [name, slots, clean(model.device or ""), clean(model.endpoint or "")]
+    return [name, slots, words.device(model.device), clean(model.endpoint or "")]
 
 
 def _cause(problem: Problem) -> tuple[str, list[str]]:
@@ -148,7 +148,7 @@ def _cause(problem: Problem) -> tuple[str, list[str]]:
 
 def _unproved(verdict: Verdict) -> tuple[str, list[str]]:
     """A check that did not pass, and its hint."""
-    asked, seen = words.native(verdict.asked), words.observed(verdict)
+    asked, seen = words.asked(verdict), words.observed(verdict)
     where = f" ({clean(verdict.source)})" if verdict.source else ""
     was = "" if verdict.verdict == "unknown" else "observed "
     return f"{verdict.id}: asked {asked}, {was}{seen}{where}.", clean_lines(verdict.hint)

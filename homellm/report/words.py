@@ -19,6 +19,8 @@ _STATE_MARKS = {
 }
 _JUDGEMENT_MARKS: dict[Judgement, str] = {"pass": PASS, "fail": FAIL, "unknown": UNKNOWN, "not-applicable": NONE}
 _RUNNERS = {"ollama": "Ollama", "llama-server": "llama-server"}
+#: Checks whose values are numbers of bytes.
+_BYTES = ("memory", "vram")
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 _KIB = 1024
 _WITHOUT_FRACTION = 100
@@ -46,13 +48,30 @@ def native(value: Native) -> str:
     return clean(str(value))
 
 
+def asked(verdict: Verdict) -> str:
+    """What was asked, in words."""
+    return _value(verdict, verdict.asked)
+
+
 def observed(verdict: Verdict) -> str:
     """What was observed, in words."""
     if verdict.text:
         return clean(verdict.text)
     if verdict.verdict == "unknown" and verdict.observed is None:
         return "not seen"
-    return native(verdict.observed)
+    return _value(verdict, verdict.observed)
+
+
+def _value(verdict: Verdict, value: Native) -> str:
+    """A value of a check; a number of bytes with its unit."""
+    if verdict.id in _BYTES and isinstance(value, int) and not isinstance(value, bool):
+        return size(value)
+    return native(value)
+
+
+def device(name: str | None) -> str:
+    """A device as the line of a model has it."""
+    return "CPU" if name == "cpu" else clean(name or "")
 
 
 def runner(name: str) -> str:

@@ -79,7 +79,15 @@ def test_plain_lines_tell_each_happening_once() -> None:
         "embed  verified after 3 s\n"
         "lfm2.5  failed\n"
         "interrupted\n"
+        "\n"
     )
+
+
+def test_plain_happenings_are_set_apart_from_the_table_and_a_headline_alone_is_not() -> None:
+    stream = io.StringIO()
+    with PlainSink(Output(stream)) as sink:
+        sink.emit(StackOpened("nuc", ("m",)))
+    assert stream.getvalue() == "nuc  1 model\n"
 
 
 def terminal_lines(*events: Event, width: int = 100, now: float = 12.0) -> list[str]:

@@ -69,6 +69,22 @@ def test_check() -> None:
     assert check_table(stack(DEGRADED, STOPPED)) == golden("check.txt")
 
 
+def test_numbers_of_bytes_have_their_unit_and_other_numbers_have_none() -> None:
+    checks = (
+        Verdict("memory", 96576768, 1717986918, "pass", "log"),
+        Verdict("ctx", 1048576, 1048576, "pass", "/props"),
+    )
+    text = check_table(stack(ModelReport("m", State.VERIFIED, checks=checks)))
+    assert [line.split() for line in text.splitlines()[1:]] == [
+        ["✔", "memory", "92.1", "MiB", "1.6", "GiB", "log"],
+        ["✔", "ctx", "1048576", "1048576", "/props"],
+    ]
+
+
+def test_a_model_on_the_cpu_says_so() -> None:
+    assert "   CPU   " in up_table(stack(replace(EMBED, device="cpu")))
+
+
 def test_check_of_a_model_without_checks_says_its_state_or_its_problem() -> None:
     assert check_table(stack(ModelReport(name="m", state=State.ABSENT))) == "– m  absent.\n"
     assert check_table(stack(CUT_SHORT)).startswith("✘ lfm2.5  model file is cut short (98 of 1597 MB).")
