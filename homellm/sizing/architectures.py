@@ -83,6 +83,8 @@ WINDOWS = {
 }
 #: EXAONE 4 has a window only in its model of 64 layers (32B).
 _EXAONE4_LAYERS = 64
+#: These convolve their inner size alone and do not read `ssm.group_count`, even where a file has it.
+_WITHOUT_GROUPS = frozenset({"mamba", "jamba"})
 #: Gemma 3n keeps keys and values in its first 20 layers, the others use theirs.
 _GEMMA3N_KV_LAYERS = 20
 
@@ -189,7 +191,8 @@ def _convolution_elements(header: GgufHeader, space: StateSpace) -> int:
     if space.kda_head_dim:
         kernel = space.conv_kernel - 1 if space.conv_kernel else 3
         return 3 * kernel * _first(header.heads) * space.kda_head_dim
-    return max(space.conv_kernel - 1, 0) * (space.inner_size + 2 * space.group_count * space.state_size)
+    groups = 0 if header.architecture in _WITHOUT_GROUPS else space.group_count
+    return max(space.conv_kernel - 1, 0) * (space.inner_size + 2 * groups * space.state_size)
 
 
 def _memory_elements(header: GgufHeader, space: StateSpace) -> int:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 U32, I32, FLOAT, BOOL, STRING, ARRAY, U64 = 4, 5, 6, 7, 8, 9, 10
-F32, F16, Q4_0, Q8_0 = 0, 1, 2, 8
-_BLOCKS = {F32: (1, 4), F16: (1, 2), Q4_0: (32, 18), Q8_0: (32, 34), 12: (256, 144), 14: (256, 210)}
+F32, F16, Q4_0, Q8_0, Q4_K = 0, 1, 2, 8, 12
+_BLOCKS = {F32: (1, 4), F16: (1, 2), Q4_0: (32, 18), Q8_0: (32, 34), Q4_K: (256, 144), 14: (256, 210)}
 ALIGNMENT = 32
 
 Meta = int | float | bool | str | Sequence[int] | Sequence[float] | Sequence[bool] | Sequence[str]
