@@ -10,7 +10,7 @@ from homellm.render.compare import differences
 from tests.engine.support.ports import free_port
 from tests.engine.support.renderings import compose_program
 
-KEY = "s3cr$t 'key'"
+KEY = "s3cr$t'key'"
 
 
 @pytest.fixture
