@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from typing import Protocol
 
 from homellm.adapters.docker_pull_errors import is_transient, pull_failure
-from homellm.errors import PullFailed
+from homellm.errors import HomellmError, PullFailed
 from homellm.ports import PullProgress
 
 #: Seconds before the second and the third try.
@@ -23,6 +23,13 @@ _DONE = re.compile(r"Download complete|Verifying Checksum|Extracting|Pull comple
 
 class PullRefused(Exception):
     """The engine answered the request for a pull with this text."""
+
+
+class Counter(Protocol):
+    """Sums bytes over the lines of one pull."""
+
+    def take(self, line: Mapping[str, object]) -> PullProgress:
+        """The sum after one more line."""
 
 
 class PullConnection(Protocol):
@@ -38,6 +45,9 @@ class PullConnection(Protocol):
 class Pull:
     """A PullStream. `connect` opens a request (raising PullRefused), `is_here` tells whether the image has arrived.
 
+    `failure` makes the error of what is pulled and the source's own text, `counter` reads its lines: other sources than
+    the engine have others.
+
     The work is done in a daemon thread: while the engine waits for a registry it answers nothing at all, and `close`
     must end the iteration even then.
     """
@@ -49,8 +59,12 @@ class Pull:
         is_here: Callable[[], bool],
         *,
         waits_s: tuple[float, ...] = WAITS_S,
+        failure: Callable[[str, str], HomellmError] = pull_failure,
+        counter: Callable[[], Counter] | None = None,
     ) -> None:
         self._ref = ref
+        self._failure = failure
+        self._counter = counter or Layers
         self._connect = connect
         self._is_here = is_here
         self._waits_s = waits_s
@@ -120,7 +134,7 @@ class Pull:
         try:
             connection = self._connect()
         except PullRefused as refused:
-            raise pull_failure(self._ref, str(refused)) from refused
+            raise self._failure(self._ref, str(refused)) from refused
         with self._lock:
             self._connection = connection
         try:
@@ -133,14 +147,14 @@ class Pull:
             connection.close()
 
     def _read(self, connection: PullConnection) -> None:
-        layers = Layers()
+        layers = self._counter()
         for line in connection.lines():
             if "error" in line:
-                raise pull_failure(self._ref, str(line["error"]))
+                raise self._failure(self._ref, str(line["error"]))
             self._last = layers.take(line)
             self._queue.put(self._last)
         if not self._closed.is_set() and not self._is_here():
-            raise pull_failure(self._ref, "unexpected EOF: the pull ended and the image is not here")
+            raise self._failure(self._ref, "unexpected EOF: the pull ended and is not whole")
 
 
 class Layers:
