@@ -5,6 +5,7 @@ Import it where an engine is needed: the library takes a good part of the time t
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -36,6 +37,7 @@ from homellm.ports import Created, Json, ProbeResult, PullStream, Stream
 #: The first version of the API that gives statistics without measuring for two seconds (`one-shot`).
 _ONE_SHOT_SINCE = (1, 41)
 _REMOVAL_WAIT_S = 10
+_POLL_S = 0.2
 _TRANSPORT = (RequestException, HTTPError, DockerException, OSError)
 
 
@@ -135,6 +137,8 @@ class DockerEngine:
 
     def wait(self, ref: str, timeout_s: float) -> int | None:
         """The exit code once it does not run any more (or is about to be started again), None after `timeout_s`."""
+        if self._url.startswith("ssh://"):
+            return self._poll(ref, timeout_s)  # a pipe to an ssh client knows no limit of time
         try:
             answer = self._calls.on(
                 ref, "wait for", lambda: self._api.wait(ref, timeout=_seconds(max(timeout_s, 0.01)))
@@ -295,6 +299,15 @@ class DockerEngine:
     def _inspect(self, ref: str) -> dict[str, Any]:
         return self._calls.ask(f"inspect {ref}", lambda: self._api.inspect_container(ref))
 
+    def _poll(self, ref: str, timeout_s: float) -> int | None:
+        deadline = time.monotonic() + timeout_s
+        while (container := docker_parse.container(self.inspect(ref))).running:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return None
+            time.sleep(min(_POLL_S, left_s))
+        return container.exit_code
+
     def _await_removal(self, ref: str) -> None:
         try:
             self._calls.ask(f"remove {ref}", lambda: self._api.wait(ref, timeout=_REMOVAL_WAIT_S, condition="removed"))
@@ -332,6 +345,10 @@ class _Client(APIClient):
         except BaseException:
             self.close()
             raise
+
+    def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> Any:
+        """Of the environment everything but REQUESTS_CA_BUNDLE, which would beat the CA declared for this engine."""
+        return super().merge_environment_settings(url, proxies, stream, self.verify if verify is None else verify, cert)
 
 
 def _client(address: Address, timeout_s: float) -> APIClient:

@@ -18,7 +18,7 @@ import pytest
 
 from homellm.adapters import docker_address
 from homellm.adapters.docker_address import Address
-from homellm.adapters.docker_engine import connect
+from homellm.adapters.docker_engine import _client, connect
 from homellm.adapters.docker_unreachable import unreachable
 from homellm.errors import EngineUnreachable, ExitCode
 from tests.unit.adapters.docker_homes import write_config, write_context
@@ -103,7 +103,7 @@ class TestThreeMessages:
 import os, sys
 from pathlib import Path
 from homellm.adapters import docker_address
-from homellm.adapters.docker_engine import connect
+from homellm.adapters.docker_engine import _client, connect
 docker_address.DEFAULT_URL = "unix://{path}"
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
@@ -208,6 +208,19 @@ class TestOddEngines:
         name, message, _ = refused(environ, tmp_path)
         assert name == "engine-elsewhere"
         assert "tcp://127.0.0.1:1" in message
+
+
+def test_the_ca_of_an_engine_is_not_replaced_by_one_of_the_environment(
+    default_socket: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = b'{"ApiVersion": "1.41"}'
+    listener = Listener(default_socket, b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+    client = _client(Address(f"unix://{default_socket}"), 5)
+    listener.close()
+    client.close()
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/ca-of-the-company.pem")
+    client.verify = "/ca-of-the-engine.pem"
+    assert client.merge_environment_settings("https://far:2376", {}, None, None, None)["verify"] == client.verify
 
 
 SOCKET = Address("unix:///var/run/docker.sock")
