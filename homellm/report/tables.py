@@ -141,9 +141,12 @@ def _served(model: ModelReport) -> list[str]:
 
 
 def _cause(problem: Problem) -> tuple[str, list[str]]:
-    """What happened, and what to type next."""
-    first, *more = clean_lines(problem.hint) or [""]
-    return words.sentence(problem.message), [f"Next: {first}", *more] if first else []
+    """What happened, where in the file, and what to do next; a command to type is introduced as one."""
+    hints = clean_lines(problem.hint)
+    if hints and hints[0][0].islower():
+        hints[0] = f"Next: {hints[0]}"
+    place = f" ({clean(problem.file)}:{problem.line})" if problem.file and problem.line else ""
+    return words.sentence(problem.message.rstrip(".") + place), hints
 
 
 def _unproved(verdict: Verdict) -> tuple[str, list[str]]:

@@ -109,6 +109,12 @@ def test_pull() -> None:
     )
 
 
+def test_a_hint_is_a_sentence_or_a_command_and_the_place_in_the_file_is_told() -> None:
+    problem = Problem("flag-unknown", "it does not know --bogus.", "Did you mean --verbose?", "nuc.yaml", 7, 5)
+    text = up_table(stack(ModelReport(name="m", state=State.FAILED, problems=(problem,))))
+    assert text == "✘ m   it does not know --bogus (nuc.yaml:7). Did you mean --verbose?\n"
+
+
 def test_the_lines_of_a_hint_stay_apart() -> None:
     problem = Problem("no-toolkit", "no NVIDIA toolkit", "sudo apt install x\nsudo systemctl restart docker")
     text = up_table(stack(ModelReport(name="m", state=State.FAILED, problems=(problem,))))
