@@ -169,7 +169,7 @@ class RealLab:
         self._registry: Registry | None = None
         self._held: list[socket.socket] = []
         engine.pull_waits_s = (0.05, 0.05)
-        _import_tiny(self.api, self.image)
+        import_tiny(self.api, self.image)
 
     def pause(self) -> None:
         time.sleep(0.02)
@@ -236,7 +236,7 @@ class RealLab:
             _unless_gone(lambda ref=tag: self.api.remove_image(ref))
 
 
-def _import_tiny(api: docker.APIClient, ref: str) -> None:
+def import_tiny(api: docker.APIClient, ref: str) -> None:
     """An image of nothing but a static busybox."""
     busybox = shutil.which("busybox")
     assert busybox, "the contract tests need busybox. Next: apt-get install busybox-static"
