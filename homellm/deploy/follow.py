@@ -36,11 +36,17 @@ class LogEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
-    """A look at the process: whether /health says ok, and a number that grows while the server works at all."""
+class Health:
+    """What /health says: whether the server is ready."""
 
-    healthy: bool
-    progress: int
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A number that changes while the server works at all: bytes resident and read."""
+
+    amount: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,7 @@ class Broken:
     error: BaseException
 
 
-Happening = LogLine | LogEnded | Tick | Broken
+Happening = LogLine | LogEnded | Health | Progress | Broken
 
 
 def since(container: Container) -> str | None:
@@ -77,11 +83,20 @@ class Follower:
     def start(self) -> None:
         """Begin to follow."""
         self.reopen()
-        self._spawn(self._tick)
+        # Apart from each other: a server that accepts and does not answer must not hide that it is at work.
+        self._spawn(lambda: self._watch(self._health))
+        self._spawn(lambda: self._watch(self._progress))
 
     def reopen(self) -> None:
-        """Follow the log again from the beginning of this run, after the stream was cut."""
-        stream = self._ports.engine.logs(self._container.id, since=since(self._container), follow=True)
+        """Follow the log from the beginning of this run, at first and after the stream was cut.
+
+        A log that cannot be read is told as one that ended.
+        """
+        try:
+            stream = self._ports.engine.logs(self._container.id, since=since(self._container), follow=True)
+        except HomellmError as error:
+            self.happenings.put(LogEnded(error))
+            return
         self._stream = stream
         self._spawn(lambda: self._read(stream))
 
@@ -115,20 +130,20 @@ class Follower:
         if not self._closed.is_set():
             self.happenings.put(LogEnded(error))
 
-    def _tick(self) -> None:
+    def _watch(self, look: Callable[[], Happening]) -> None:
         while not self._closed.wait(TICK_S) and not self._scope.cancelled:
             try:
-                self.happenings.put(self._look())
+                self.happenings.put(look())
             except HomellmError:
                 continue  # the engine is away: the log stream tells that too, and is waited on
 
-    def _look(self) -> Tick:
+    def _health(self) -> Happening:
         url, reply = find_url(self._container, self._ports.http)
-        return Tick(healthy=bool(url) and reply.status == OK, progress=self._progress())
+        return Health(ok=bool(url) and reply.status == OK)
 
-    def _progress(self) -> int:
-        """A number that changes while the process works: bytes resident and read, else the engine's own statistics."""
+    def _progress(self) -> Happening:
+        """By the process itself where /proc can be read, else by the engine's own statistics."""
         process = self._ports.host.process(self._container)
         if process is not None:
-            return process.resident_bytes + (process.read_bytes or 0)
-        return self._ports.engine.memory_usage(self._container.id) or 0
+            return Progress(process.resident_bytes + (process.read_bytes or 0))
+        return Progress(self._ports.engine.memory_usage(self._container.id) or 0)

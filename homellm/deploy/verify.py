@@ -6,7 +6,7 @@ import queue
 from dataclasses import dataclass, replace
 
 from homellm.deploy.engine_return import wait_for_engine
-from homellm.deploy.follow import TICK_S, Broken, Follower, Happening, LogEnded, LogLine, Tick
+from homellm.deploy.follow import TICK_S, Broken, Follower, Happening, Health, LogEnded, LogLine, Progress
 from homellm.deploy.observe import Subject, observe_ready, read_log
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Options, Ports
@@ -19,6 +19,8 @@ from homellm.health.exits import diagnose_exit
 from homellm.health.readiness import Readiness
 from homellm.health.summary import Summariser
 
+#: What inspect calls a container that somebody is removing.
+_GOING = ("removing", "dead")
 #: How long /health may be the only one that says ready: a log driver that keeps nothing, or words nobody knows.
 HEALTH_ALONE_S = 2.0
 
@@ -75,6 +77,7 @@ class _Verification:
         self._progress = -1
         self._healthy_since: float | None = None
         self._ready = False
+        self._without_log = False
         self._restart_reading()
 
     def _restart_reading(self) -> None:
@@ -124,9 +127,12 @@ class _Verification:
                     self._summariser.add(signal)
                     self._readiness.add(signal)
                 self._ready = self._readiness.ready
-            case Tick(healthy, progress):
-                self._ready = self._ready_by_health(healthy)
-                self._note_progress(progress)
+            case Health(ok):
+                self._ready = self._ready_by_health(ok)
+                if self._without_log and not self._ready:
+                    return self._ended_unseen()
+            case Progress(amount):
+                self._note_progress(amount)
             case Broken(error):
                 raise error
             case LogEnded(error):
@@ -170,12 +176,19 @@ class _Verification:
     def _log_ended(self, follower: Follower, error: object) -> Problem | None:
         """The stream ended: because the container did, or because it was cut. Only inspect can tell."""
         container = self._find()
-        if container.running:
-            if error is None or isinstance(error, EngineUnreachable):
-                self._restart_reading()
-                follower.reopen()
-            return None
-        return self._ended(container).problem
+        if not container.running:
+            return self._ended(container).problem
+        if error is None or isinstance(error, EngineUnreachable):
+            self._restart_reading()
+            follower.reopen()
+        else:
+            self._without_log = True  # a driver that keeps none, or a removal under way: inspect must tell the end
+        return None
+
+    def _ended_unseen(self) -> Problem | None:
+        """Without a log nothing tells that the container ended; so it is looked at."""
+        container = self._find()
+        return None if container.running else self._ended(container).problem
 
     def _find(self) -> Container:
         try:
@@ -183,7 +196,7 @@ class _Verification:
         except EngineUnreachable:
             wait_for_engine(self._ports, self._engine_return_s)
             container = self._ports.engine.find_container(self._ref)
-        if container is None:
+        if container is None or container.status in _GOING:
             raise ContainerGone(
                 f"the container {self._ref} was removed while homellm waited for it",
                 hint="Find out who removed it (docker events), then run homellm up again.",

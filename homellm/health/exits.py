@@ -45,7 +45,19 @@ def diagnose_exit(
     said = _reason(summary)
     if said is not None:
         return Problem(id=said.id, message=said.line, hint=said.hint)
+    if exit_code == _SIGKILL and memory_limit_bytes:
+        return _killed_under_limit(memory_limit_bytes)
     return _by_code(exit_code, summary, image)
+
+
+def _killed_under_limit(limit_bytes: int) -> Problem:
+    """SIGKILL with a memory limit set. Engine 20.10 may leave OOMKilled false (seen by running)."""
+    limit = limit_bytes / _MIB
+    return Problem(
+        id="out-of-memory",
+        message=f"the server was killed (exit 137), most likely by its memory limit of {limit:.0f} MiB",
+        hint=f"{_LESS_MEMORY} The kernel's log tells for sure: dmesg.",
+    )
 
 
 def _by_code(exit_code: int, summary: LogSummary, image: str) -> Problem:
