@@ -23,6 +23,8 @@ _LEAD = (
             r"decode\(\) failed: +",
             r"error loading model(?: \w+)?: +",
             r"failed to initialize the context: +",
+            # a function, but nothing after which a server prints what a client wrote
+            r"(?!(?:prompt|content|text|message|request|response|input|output):)"
             r"(?:what\(\)|[A-Za-z_~/.][\w:~<>().,*&/-]*): +",
         )
     )

@@ -46,7 +46,7 @@ SLOT_RULES: tuple[Rule, ...] = (
         r"task id = (?P<task>\d+), error: .*exceeds the available context size",
     ),
     fact("cache-reused", "reusing chunk with size", r"reusing chunk with size (?P<tokens>\d+)"),
-    fact("slot", "new slot", r"id +(?P<slot>\d+) \| task -1 \| new slot,? n_ctx(?:_slot)? = (?P<n_ctx>\d+)"),
+    fact("slot", "new slot", r"id +(?P<slot>\d+) \| task -\d+ \| new slot,? n_ctx(?:_slot)? = (?P<n_ctx>\d+)"),
     fact("slot", "new slot", r"new slot \| .*?n_ctx_slot=(?P<n_ctx>\d+)"),
 )
 

@@ -29,8 +29,11 @@ _COMMON = frozenset(
         "series",
         "the",
         "controller",
+        "rtx",
+        "gtx",
     )
 )
+_MODEL_DIGITS = 3
 _WORD = re.compile(r"[a-z]+|\d+[a-z]*")
 
 
@@ -77,10 +80,17 @@ def _is_declared(gpu: HostGpu | None, observed: str, pci: str | None) -> bool | 
     vendors = [vendor for vendor, words in _VENDOR_WORDS.items() if words & seen]
     if vendors and gpu.vendor not in vendors:
         return False
-    known = set(_WORD.findall(gpu.name.lower())) - _COMMON
-    if known & (seen - _COMMON):
-        return True
-    return None if known or not vendors else True
+    known, told = set(_WORD.findall(gpu.name.lower())) - _COMMON, seen - _COMMON
+    if not known:
+        return True if vendors else None  # no table of names on this host: the maker is right
+    numbers = _model_numbers(known), _model_numbers(told)
+    same = numbers[0] & numbers[1] if all(numbers) else known & told
+    return True if same else None
+
+
+def _model_numbers(words: set[str]) -> set[str]:
+    """`3070`, `680m`: what tells two cards of one series apart."""
+    return {word for word in words if sum(map(str.isdigit, word)) >= _MODEL_DIGITS}
 
 
 def _address(pci: str) -> tuple[str, ...]:
