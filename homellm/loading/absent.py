@@ -5,23 +5,15 @@ Whoever brings one of these removes its row.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 #: Keys at the top of a file, and what to do without them.
-ABSENT_STACK_KEYS = {
-    "ollama": "Serve the model with llama-server: `source: gguf:/path/to/model.gguf`.",
-}
+ABSENT_STACK_KEYS: Mapping[str, str] = {}
 
 #: Keys of a model.
-ABSENT_MODEL_KEYS = {
-    "fallback": "Remove it: nothing falls back while llama-server is the only runner.",
-}
-
-#: Values of `runner`.
-ABSENT_RUNNERS = {
-    "ollama": "Use `runner: llama-server` with `source: gguf:/path/to/model.gguf`.",
-}
+ABSENT_MODEL_KEYS: Mapping[str, str] = {}
 
 #: The first part of `source`.
-ABSENT_SOURCES = {
-    "ollama": "Name the model's file: `source: gguf:/path/to/model.gguf`.",
+ABSENT_SOURCES: Mapping[str, str] = {
     "hf": "Download the file and name it: `source: gguf:/path/to/model.gguf`.",
 }

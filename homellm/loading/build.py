@@ -7,12 +7,27 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from homellm.domain.names import default_store
 from homellm.domain.secret import Secret, looks_secret
-from homellm.domain.stack import Gpu, GpuApi, LogSettings, Model, Place, Stack
+from homellm.domain.stack import (
+    OLLAMA_HOME,
+    OLLAMA_IMAGE,
+    OLLAMA_ROCM_IMAGE,
+    Gpu,
+    GpuApi,
+    LogSettings,
+    Model,
+    OllamaServer,
+    Place,
+    Stack,
+    Volume,
+)
 from homellm.loading.contradictions import ROTATING_DRIVERS
 from homellm.loading.findings import SourceText
-from homellm.loading.keys import GpuKeys, LogKeys
+from homellm.loading.key_types import LogKeys
+from homellm.loading.keys import GpuKeys
 from homellm.loading.merge import MergedModel
+from homellm.loading.ollama_checks import llama_variable
 
 _OFFICIAL_IMAGE = "ghcr.io/ggml-org/llama.cpp:server"
 
@@ -22,6 +37,8 @@ _RENAMED = {
     "shm_size": "shm_size_bytes",
     "sleep_idle": "sleep_idle_s",
     "stop_grace": "stop_grace_s",
+    "load_timeout": "load_timeout_s",
+    "gpu_overhead": "gpu_overhead_bytes",
 }
 
 
@@ -36,9 +53,11 @@ def build_gpu(name: str, keys: GpuKeys, place: Place) -> Gpu:
     return Gpu(name, keys.api, None if auto else keys.pci, None if auto else keys.id, auto, place)
 
 
-def build_stack(name: str, file: Path, gpus: tuple[Gpu, ...], models: Iterable[Model]) -> Stack:
+def build_stack(
+    name: str, file: Path, gpus: tuple[Gpu, ...], models: Iterable[Model], servers: Iterable[OllamaServer] = ()
+) -> Stack:
     """The stack."""
-    return Stack(name, file, tuple(models), gpus)
+    return Stack(name, file, tuple(models), gpus, tuple(servers))
 
 
 def build_model(merged: MergedModel, gpus: tuple[Gpu, ...], section: str, source: SourceText) -> Model:
@@ -54,6 +73,31 @@ def build_model(merged: MergedModel, gpus: tuple[Gpu, ...], section: str, source
         fields[key] = tuple(fields.get(key, ()))
     fields["log"] = _log(fields.get("log"))
     return Model(name=merged.name, **fields, section=section, places=_places(merged, source))
+
+
+def build_server(
+    merged: MergedModel, stack: str, gpus: tuple[Gpu, ...], section: str, source: SourceText
+) -> OllamaServer:
+    """One Ollama server whose keys have all been found right; one that is not ours has nothing of a container."""
+    given = {_RENAMED.get(key, key): value for key, value in merged.values.items()}
+    places = _places(merged, source)
+    own = {key: value for key, value in given.items() if key in ("url", "store", "keep_alive")}
+    own["log_source"] = given.get("log_from")
+    if "url" in given:
+        return OllamaServer(name=merged.name, **own, section=section, places=places)
+    fields: dict[str, Any] = {key: value for key, value in given.items() if key not in ("log_from", *own)}
+    api = next((gpu.api for gpu in gpus if gpu.name == fields.get("gpu")), None)
+    fields.setdefault("image", OLLAMA_ROCM_IMAGE if api == "rocm" else OLLAMA_IMAGE)
+    own.setdefault("store", Volume(default_store(stack, merged.name), OLLAMA_HOME, named=True))
+    fields["env"] = MappingProxyType({name: _variable(name, text) for name, text in fields.get("env", {}).items()})
+    fields["labels"] = MappingProxyType(dict(fields.get("labels", {})))
+    arguments = {llama_variable(name): text for name, text in fields.get("llama_args", {}).items()}
+    fields["llama_args"] = MappingProxyType(arguments)
+    for key in ("volumes", "origins"):
+        fields[key] = tuple(fields.get(key, ()))
+    fields["log"] = _log(fields.get("log"))
+    declared = (merged.section, merged.name) in merged.document.marks
+    return OllamaServer(name=merged.name, **own, **fields, declared=declared, section=section, places=places)
 
 
 def _variable(name: str, text: str) -> str | Secret:
@@ -72,7 +116,7 @@ def _log(keys: LogKeys | None) -> LogSettings:
 
 def _places(merged: MergedModel, source: SourceText) -> MappingProxyType[str, Place]:
     """Every key of the model, dotted for what lies inside (`env.A`, `extra_args.0`), and `""` for its name."""
-    document, own = merged.document, ("models", merged.name)
+    document, own = merged.document, (merged.section, merged.name)
     places = {"": source.place(document.mark(own))}
     for base in (("defaults",), own):
         for path in document.inside.get(base, ()):

@@ -1,4 +1,4 @@
-"""What two models of one stack cannot both have: a port, a container's name, a name in the network."""
+"""What two models or Ollama servers of one stack cannot both have: a port, a container's name, a network name."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from homellm.loading.nodes import Mark
 from homellm.loading.paths import shorten
 
 _DEFAULT_BIND = "127.0.0.1"
+_KINDS = {"models": "model", "ollama": "Ollama server"}
 #: What homellm makes of a container's name for its successor, its failure and its predecessors.
 _RESERVED = re.compile(rf"(?:{re.escape(NEXT)}|{re.escape(FAILED)}|{re.escape(PREVIOUS)}[0-9]+)")
 
 
 def check_collisions(models: Sequence[MergedModel], stack: str, findings: Findings) -> None:
-    """Note every pair of models that wants the same port, container name or network alias, with both lines."""
+    """Note every pair that wants the same port, container name or network alias, with both lines."""
     names = {id(model): _container_name(model, stack) for model in models}
-    for first, second in combinations(models, 2):
+    for first, second in combinations(sorted(models, key=lambda model: model.mark()), 2):
         _check_ports(first, second, findings)
         _check_names((first, names[id(first)]), (second, names[id(second)]), findings)
 
@@ -38,7 +39,7 @@ def _check_ports(first: MergedModel, second: MergedModel, findings: Findings) ->
     if overlap(binds[0], binds[1]):
         told = _told(first, first.mark("port"), second, second.mark("port"))
         message = f"{told} both publish port {port} on {_addresses(binds)}"
-        findings.add("port-twice", second.mark("port"), message, "Give one of them another port.", second.name)
+        findings.add("port-twice", second.mark("port"), message, "Give one of them another port.", second.model)
 
 
 def overlap(one: str, other: str) -> bool:
@@ -66,7 +67,7 @@ def _check_names(first: tuple[MergedModel, str], second: tuple[MergedModel, str]
     of_model = problem == "network-alias-twice"
     marks = [model.mark() if of_model else _name_mark(model) for model in (one, other)]
     hint = "Rename one of them." if of_model else "Rename one of them, or give it a `container_name`."
-    findings.add(problem, marks[1], f"{_told(one, marks[0], other, marks[1])} {end}", hint, other.name)
+    findings.add(problem, marks[1], f"{_told(one, marks[0], other, marks[1])} {end}", hint, other.model)
 
 
 def _is_twin(name: str, of: str) -> bool:
@@ -78,5 +79,7 @@ def _name_mark(model: MergedModel) -> Mark:
 
 
 def _told(first: MergedModel, first_mark: Mark, second: MergedModel, second_mark: Mark) -> str:
-    pairs = ((first, first_mark), (second, second_mark))
-    return "models " + " and ".join(f"`{shorten(model.name)}` (line {mark.line})" for model, mark in pairs)
+    words = [f"`{shorten(one.name)}` (line {mark.line})" for one, mark in ((first, first_mark), (second, second_mark))]
+    if first.section == second.section:
+        return f"{_KINDS[first.section]}s {words[0]} and {words[1]}"
+    return f"{_KINDS[first.section]} {words[0]} and {_KINDS[second.section]} {words[1]}"

@@ -1,4 +1,4 @@
-"""Readers of values with parts of their own: sources, paths, volumes, addresses, images, names, cache types."""
+"""Readers of values with parts of their own: paths, volumes, addresses, images, names, cache types."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from typing import Any
 
 from pydantic import ValidationInfo
 
-from homellm.domain.stack import KvCacheType, Source, Volume
-from homellm.loading.absent import ABSENT_SOURCES
+from homellm.domain.stack import KvCacheType, Volume
 from homellm.loading.paths import shorten
-from homellm.loading.values import absent, complain, filled, flag, listing, nearest, one_of, text, whole
+from homellm.loading.values import complain, filled, flag, listing, one_of, text, whole
 
 #: Element types that llama-server's --cache-type-k takes (help of b10434 and of 0.7.0, build 11669).
 KV_TYPES = ("f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
@@ -49,7 +48,7 @@ class Folders:
     home: str | None
 
 
-def _absolute(word: str, info: ValidationInfo) -> Path:
+def absolute(word: str, info: ValidationInfo) -> Path:
     """A path of the file made absolute: `~` is HOME, anything else is relative to the stack file's folder."""
     folders = info.context
     assert isinstance(folders, Folders)  # noqa: S101 - every validation is given them
@@ -70,28 +69,7 @@ def _absolute(word: str, info: ValidationInfo) -> Path:
 
 def path(value: Any, info: ValidationInfo) -> Path:
     """A path on the host."""
-    return _absolute(filled(value), info)
-
-
-def source(value: Any, info: ValidationInfo) -> Source:
-    """`gguf:PATH`."""
-    word = filled(value).strip()
-    kind, colon, rest = word.partition(":")
-    if colon and kind in ABSENT_SOURCES:
-        raise absent(f"begins with `{kind}:`", ABSENT_SOURCES[kind])
-    if not colon or kind != "gguf":
-        raise complain("wrong-value", f"is `{shorten(word)}`, which does not begin with `gguf:`", _source_hint(word))
-    if not rest.strip():
-        raise complain("wrong-value", "names no file after `gguf:`", "Write `source: gguf:/path/to/model.gguf`.")
-    return Source("gguf", rest, _absolute(rest.strip(), info))
-
-
-def _source_hint(word: str) -> str:
-    if word.startswith(("/", "~", ".")) or (word.endswith(".gguf") and ":" not in word):
-        return f"Write `source: gguf:{shorten(word)}`."
-    kind, colon, _ = word.partition(":")
-    near = nearest(kind, ("gguf", *ABSENT_SOURCES)) if colon else None
-    return f"Did you mean `{near}:`?" if near else "Write `source: gguf:/path/to/model.gguf`."
+    return absolute(filled(value), info)
 
 
 def volume(value: Any, info: ValidationInfo) -> Volume:
@@ -111,7 +89,7 @@ def volume(value: Any, info: ValidationInfo) -> Volume:
         raise complain("wrong-value", f"ends in `:{shorten(mode)}`; the mode must be ro or rw")
     target, read_only = os.path.normpath(inside), mode == "ro"
     if where.startswith(("/", ".", "~")):
-        return Volume(str(_absolute(where, info)), target, read_only)
+        return Volume(str(absolute(where, info)), target, read_only)
     if not _VOLUME_NAME.fullmatch(where):
         raise complain(
             "wrong-value",

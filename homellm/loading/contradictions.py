@@ -26,26 +26,26 @@ def check_model(model: MergedModel, gpus: Mapping[str, Any], findings: Findings)
     if "source" not in model.values and "source" not in model.wrong:
         message = f"model `{shorten(model.name)}` has no `source`"
         findings.add("missing-key", model.mark(), message, "Write `source: gguf:/path/to/model.gguf`.", model.name)
-    _check_gpu(model, gpus, findings)
+    check_gpu(model, gpus, findings)
     _check_batch(model, findings)
     _check_cache(model, findings)
-    _check_log(model, findings)
-    _check_volumes(model, findings)
-    for label in model.values.get("labels") or {}:
-        if label.startswith("homellm.") or not label.strip():
-            _note(
-                model,
-                model.mark("labels", label),
-                f"the label `{shorten(label)}` is homellm's own",
-                "Rename it.",
-                findings,
-            )
+    check_container(model, findings)
     check_env(model, findings)
     check_extra_args(model, findings)
 
 
+def check_container(model: MergedModel, findings: Findings) -> None:
+    """What a model's container and an Ollama server's have alike: log, mounts and labels."""
+    _check_log(model, findings)
+    _check_volumes(model, findings)
+    for label in model.values.get("labels") or {}:
+        if label.startswith("homellm.") or not label.strip():
+            message = f"the label `{shorten(label)}` is homellm's own"
+            _note(model, model.mark("labels", label), message, "Rename it.", findings)
+
+
 def _note(model: MergedModel, mark: Mark, message: str, hint: str, findings: Findings) -> None:
-    findings.add("contradiction", mark, message, hint, model.name)
+    findings.add("contradiction", mark, message, hint, model.model)
 
 
 def _check_name(model: MergedModel, findings: Findings) -> None:
@@ -62,7 +62,8 @@ def _check_name(model: MergedModel, findings: Findings) -> None:
         findings.add("model-name", model.mark(), message, "It is the name that clients ask for.", model.name)
 
 
-def _check_gpu(model: MergedModel, gpus: Mapping[str, Any], findings: Findings) -> None:
+def check_gpu(model: MergedModel, gpus: Mapping[str, Any], findings: Findings) -> None:
+    """Note a GPU that is not declared, and layers for one that is not named."""
     gpu = model.values.get("gpu")
     if gpu is None:
         layers = model.values.get("gpu_layers")
@@ -79,7 +80,7 @@ def _check_gpu(model: MergedModel, gpus: Mapping[str, Any], findings: Findings) 
         if gpus
         else f"Declare it: `gpus: {{{shorten(gpu)}: {{auto: true, api: vulkan}}}}`."
     )
-    findings.add("unknown-gpu", model.value_mark("gpu"), message, hint, model.name)
+    findings.add("unknown-gpu", model.value_mark("gpu"), message, hint, model.model)
 
 
 def _check_batch(model: MergedModel, findings: Findings) -> None:

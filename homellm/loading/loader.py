@@ -6,8 +6,8 @@ import os.path
 from collections.abc import Mapping as MappingType
 from pathlib import Path
 
-from homellm.domain.stack import Gpu, Model, Stack
-from homellm.loading.build import build_gpu, build_model, build_stack
+from homellm.domain.stack import DEFAULT_OLLAMA, Gpu, Model, Stack
+from homellm.loading.build import build_gpu, build_model, build_server, build_stack
 from homellm.loading.collisions import check_collisions
 from homellm.loading.compose import Unreadable, compose
 from homellm.loading.compound import Folders
@@ -15,8 +15,10 @@ from homellm.loading.contradictions import check_model
 from homellm.loading.document import Document, read_document
 from homellm.loading.findings import Findings, SourceText
 from homellm.loading.keys import StackKeys
-from homellm.loading.merge import MergedModel, merge_models
+from homellm.loading.merge import MergedModel, implicit_server, merge_models, merge_servers
 from homellm.loading.nodes import Mapping, Mark
+from homellm.loading.ollama_checks import check_ollama_model, check_server
+from homellm.loading.ollama_servers import needs_server, settle_runners, settle_servers
 from homellm.loading.section import model_section
 from homellm.loading.validate import validate
 
@@ -66,10 +68,39 @@ def _stack(
     merged = merge_models(keys, document, findings)
     for model in merged:
         check_model(model, declared, findings)
-    check_collisions(merged, keys.stack or "", findings)
+    servers = _servers(merged, keys, document, declared, findings)
+    ours = [server for server in servers if "url" not in server.values]
+    check_collisions([*merged, *ours], keys.stack or "", findings)
     if findings or keys.stack is None:
         return None
-    return build_stack(keys.stack, absolute, gpus, _models(merged, gpus, root, source))
+    built = [build_server(s, keys.stack, gpus, _section(root, s), source) for s in servers]
+    return build_stack(keys.stack, absolute, gpus, _models(merged, gpus, root, source), built)
+
+
+def _servers(
+    models: list[MergedModel],
+    keys: StackKeys,
+    document: Document,
+    gpus: MappingType[str, object],
+    findings: Findings,
+) -> list[MergedModel]:
+    """The Ollama servers, each model given its own; a stack that needs one and declares none has one on defaults."""
+    settle_runners(models)
+    servers = merge_servers(keys, document, findings)
+    if not servers and any(needs_server(model) for model in models) and ("ollama",) not in document.bad:
+        servers = [implicit_server(DEFAULT_OLLAMA, keys, document, findings)]
+    settle_servers(models, servers, findings)
+    for model in models:
+        check_ollama_model(model, findings)
+    for server in servers:
+        check_server(server, gpus, findings)
+    return servers
+
+
+def _section(root: Mapping, server: MergedModel) -> str:
+    """The server's part of the file; empty for one that is not declared."""
+    sections = root.get("ollama")
+    return model_section(sections, server.name) if isinstance(sections, Mapping) else ""
 
 
 def _check_top(keys: StackKeys, document: Document, findings: Findings) -> None:

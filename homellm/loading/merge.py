@@ -1,4 +1,4 @@
-"""A model's keys with those of `defaults` beneath them, each with the place that it came from."""
+"""A model's or an Ollama server's keys with those of `defaults` beneath them, each with the place it came from."""
 
 from __future__ import annotations
 
@@ -9,24 +9,51 @@ from homellm.loading.document import Document
 from homellm.loading.findings import Findings
 from homellm.loading.keys import ModelKeys, StackKeys
 from homellm.loading.nodes import Mark
+from homellm.loading.ollama_keys import OllamaKeys
 from homellm.loading.paths import KeyPath, label, model_of
 
 #: Keys that merge by their own keys; all others replace.
 _BY_KEY = ("env", "labels")
+#: Keys of `defaults` that mean the same for an Ollama server; the others are a model's own.
+SHARED_WITH_SERVERS = (
+    "gpu",
+    "bind",
+    "cpuset",
+    "cpu_shares",
+    "restart",
+    "stop_grace",
+    "pull",
+    "labels",
+    "networks",
+    "log",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class MergedModel:
-    """One model. `values` has what was given and is right; a key that was given and is wrong is in `wrong` alone."""
+    """One model, or one Ollama server (`section` is `ollama`).
+
+    `values` has what was given and is right; a key that was given and is wrong is in `wrong` alone.
+    """
 
     name: str
     values: dict[str, Any]
     wrong: frozenset[str]
     document: Document
+    section: str = "models"
+
+    @property
+    def model(self) -> str | None:
+        """The model that a problem concerns; None for a server."""
+        return self.name if self.section == "models" else None
+
+    def says(self, key: str) -> bool:
+        """Whether the key was given here and not only by `defaults`."""
+        return (self.section, self.name, key) in self.document.marks
 
     def path(self, *words: str | int) -> KeyPath:
         """Where a key (and what lies in it) was given: in the model, else in `defaults`."""
-        own: KeyPath = ("models", self.name, *words)
+        own: KeyPath = (self.section, self.name, *words)
         default: KeyPath = ("defaults", *words)
         return own if own in self.document.marks or default not in self.document.marks else default
 
@@ -42,25 +69,49 @@ class MergedModel:
 def merge_models(keys: StackKeys, document: Document, findings: Findings) -> list[MergedModel]:
     """All models with the defaults merged in: `env` and `labels` by key, everything else replaced."""
     defaults = _given(keys.defaults, ("defaults",), document, findings)
-    merged: list[MergedModel] = []
-    for name, model in keys.models.items():
-        base: KeyPath = ("models", name)
-        own = _given(model, base, document, findings)
-        wrong = frozenset(str(path[2]) for path in document.bad if path[:2] == base and len(path) > len(base))
-        taken_back = {str(path[2]) for path in document.nulls if path[:2] == base}
-        values = {key: value for key, value in defaults.items() if key not in wrong | taken_back}
-        for key in _BY_KEY:
-            if key in own and key in values:
-                own[key] = {**values[key], **own[key]}
-        merged.append(MergedModel(name, values | own, wrong | _wrong_defaults(document), document))
-    return merged
+    return [_merged("models", name, model, defaults, document, findings) for name, model in keys.models.items()]
+
+
+def merge_servers(keys: StackKeys, document: Document, findings: Findings) -> list[MergedModel]:
+    """All Ollama servers, with those defaults merged in that mean the same for a server."""
+    given = _given(keys.defaults, ("defaults",), document, findings)
+    defaults = {key: value for key, value in given.items() if key in SHARED_WITH_SERVERS}
+    return [_merged("ollama", name, server, defaults, document, findings) for name, server in keys.ollama.items()]
+
+
+def implicit_server(name: str, keys: StackKeys, document: Document, findings: Findings) -> MergedModel:
+    """The Ollama server of a stack that declares none."""
+    given = _given(keys.defaults, ("defaults",), document, findings)
+    defaults = {key: value for key, value in given.items() if key in SHARED_WITH_SERVERS}
+    return MergedModel(name, defaults, _wrong_defaults(document), document, "ollama")
+
+
+def _merged(
+    section: str,
+    name: str,
+    keys: ModelKeys | OllamaKeys,
+    defaults: dict[str, Any],
+    document: Document,
+    findings: Findings,
+) -> MergedModel:
+    base: KeyPath = (section, name)
+    own = _given(keys, base, document, findings)
+    wrong = frozenset(str(path[2]) for path in document.bad if path[:2] == base and len(path) > len(base))
+    taken_back = {str(path[2]) for path in document.nulls if path[:2] == base}
+    values = {key: value for key, value in defaults.items() if key not in wrong | taken_back}
+    for key in _BY_KEY:
+        if key in own and key in values:
+            own[key] = {**values[key], **own[key]}
+    return MergedModel(name, values | own, wrong | _wrong_defaults(document), document, section)
 
 
 def _wrong_defaults(document: Document) -> frozenset[str]:
     return frozenset(str(path[1]) for path in document.bad if path[:1] == ("defaults",) and len(path) > 1)
 
 
-def _given(keys: ModelKeys | None, base: KeyPath, document: Document, findings: Findings) -> dict[str, Any]:
+def _given(
+    keys: ModelKeys | OllamaKeys | None, base: KeyPath, document: Document, findings: Findings
+) -> dict[str, Any]:
     """The keys that were written, `stop_grace_s` as the `stop_grace` that it means."""
     if keys is None:
         return {}

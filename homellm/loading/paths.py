@@ -7,17 +7,17 @@ from typing import TypeAlias
 KeyPath: TypeAlias = tuple[str | int, ...]
 
 #: Sections whose members have names of their own.
-NAMED_SECTIONS = ("models", "gpus")
+NAMED_SECTIONS = ("models", "gpus", "ollama")
 MAX_SHOWN = 60
 
 
 def _is_member(path: KeyPath) -> bool:
-    """Whether a path is that of a whole model or GPU."""
+    """Whether a path is that of a whole model, GPU or Ollama server."""
     return path[:1] in [(section,) for section in NAMED_SECTIONS] and path[2:] == () and path[1:] != ()
 
 
 def section_depth(path: KeyPath) -> int:
-    """How many parts of a path say where a key stands: 0 at the top, 1 in `defaults`, 2 in a model or GPU."""
+    """How many parts of a path say where a key stands: 0 at the top, 1 in `defaults`, 2 in a model, GPU or server."""
     if len(path) > 1 and path[0] in NAMED_SECTIONS:
         return 2
     return 1 if len(path) > 1 and path[0] == "defaults" else 0
@@ -39,6 +39,8 @@ def where(path: KeyPath) -> str:
         return f" in model `{shorten(str(path[1]))}`"
     if len(path) > 1 and path[0] == "gpus":
         return f" in GPU `{shorten(str(path[1]))}`"
+    if len(path) > 1 and path[0] == "ollama":
+        return f" in Ollama server `{shorten(str(path[1]))}`"
     return " in `defaults`" if path[:1] == ("defaults",) and len(path) > 1 else ""
 
 

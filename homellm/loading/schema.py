@@ -10,9 +10,11 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from homellm.loading.keys import GpuKeys, Keys, LogKeys, ModelKeys, StackKeys
+from homellm.loading.key_types import Keys, LogKeys
+from homellm.loading.keys import GpuKeys, ModelKeys, StackKeys
+from homellm.loading.ollama_keys import OllamaKeys
 
-_SECTIONS = (GpuKeys, LogKeys, ModelKeys)
+_SECTIONS = (GpuKeys, LogKeys, ModelKeys, OllamaKeys)
 _NULL = {"type": "null"}
 _VARIABLE = {"type": "string", "pattern": r"\$"}
 _SWITCH_WORDS = {"enum": ["on", "off", "yes", "no"]}
@@ -37,7 +39,7 @@ def json_schema() -> dict[str, Any]:
 def _section(model: type[Keys], section: dict[str, Any]) -> dict[str, Any]:
     """One section: free `x-` keys, and every property as it may really be written."""
     made = {key: value for key, value in section.items() if key != "title"}
-    nulls = [_NULL] if model is ModelKeys else []
+    nulls = [_NULL] if model in (ModelKeys, OllamaKeys) else []
     made["properties"] = {key: _property(key, value, nulls) for key, value in section["properties"].items()}
     if model is not LogKeys:
         made["patternProperties"] = {"^x-": {}}
@@ -51,6 +53,8 @@ def _property(key: str, given: dict[str, Any], nulls: list[dict[str, Any]]) -> d
     forms = [{word: value for word, value in form.items() if word not in _OWN_WORDS} for form in forms]
     if key in ("env", "labels"):
         forms = [{"type": "object", "additionalProperties": _TEXTS}, _PAIRS]
+    elif key == "llama_args":
+        forms = [{"type": "object", "additionalProperties": _TEXTS}]
     elif key == "extra_args":
         forms = [{"type": "array", "items": _TEXTS}]
     elif forms == [{"type": "boolean"}]:

@@ -61,7 +61,7 @@ def _empty(node: Mapping | Sequence) -> str:
 
 
 def _redacted(key: str, value: Scalar) -> Scalar:
-    if not is_secret_key(key) or value.is_null or value.is_empty or not holds_literal(value.text):
+    if not is_secret_key(key) or value.is_null or not value.text or not holds_literal(value.text):
         return value
     return Scalar(REDACTED, plain=False, mark=value.mark)
 

@@ -10,7 +10,9 @@ from homellm.loading.absent import ABSENT_MODEL_KEYS, ABSENT_STACK_KEYS
 from homellm.loading.compound import Folders
 from homellm.loading.document import Document
 from homellm.loading.findings import Findings
-from homellm.loading.keys import GpuKeys, LogKeys, ModelKeys, StackKeys
+from homellm.loading.key_types import LogKeys
+from homellm.loading.keys import GpuKeys, ModelKeys, StackKeys
+from homellm.loading.ollama_keys import OllamaKeys
 from homellm.loading.paths import KeyPath, label, model_of, section_depth, shorten, where
 from homellm.loading.values import NOT_YET, nearest
 
@@ -42,6 +44,11 @@ SYNONYMS = {
     "device": "gpu",
     "devices": "gpu",
     "name": "stack",
+    "models_dir": "store",
+    "path": "store",
+    "max_models": "max_loaded_models",
+    "allowed_origins": "origins",
+    "log_source": "log_from",
 }
 
 
@@ -103,12 +110,15 @@ def _keys_at(path: KeyPath) -> type[BaseModel]:
         return LogKeys
     if not section_depth(path):
         return StackKeys
-    return GpuKeys if path[0] == "gpus" else ModelKeys
+    named: dict[str, type[BaseModel]] = {"gpus": GpuKeys, "ollama": OllamaKeys}
+    return named.get(str(path[0]), ModelKeys)
 
 
 def _hint_for_unknown(key: str, path: KeyPath, known: tuple[str, ...]) -> str:
     if not section_depth(path) and key in ModelKeys.model_fields:
         return f"`{key}` is a key of a model: put it below the model's name, under `models`, or under `defaults`."
+    if path[0] == "ollama" and key in ModelKeys.model_fields:
+        return f"`{key}` is a key of a model: give it to the models of this server, or under `defaults`."
     if not section_depth(path) and key in ("services", "version"):
         return "This looks like a Compose file; a stack file has `stack:` and `models:`."
     return f"Known here: {', '.join(known)}."

@@ -5,12 +5,20 @@ from pathlib import Path
 
 import pytest
 
+from homellm.domain.ollama_settings import OLLAMA_SETTINGS
 from homellm.domain.settings import SETTINGS
 from homellm.loading.absent import ABSENT_MODEL_KEYS, ABSENT_STACK_KEYS
-from homellm.loading.keys import GpuKeys, Keys, LogKeys, ModelKeys, StackKeys
+from homellm.loading.key_types import Keys, LogKeys
+from homellm.loading.keys import GpuKeys, ModelKeys, StackKeys
+from homellm.loading.ollama_keys import OllamaKeys
 from homellm.loading.schema import json_schema
 
-SECTIONS: dict[str, type[Keys]] = {"GpuKeys": GpuKeys, "LogKeys": LogKeys, "ModelKeys": ModelKeys}
+SECTIONS: dict[str, type[Keys]] = {
+    "GpuKeys": GpuKeys,
+    "LogKeys": LogKeys,
+    "ModelKeys": ModelKeys,
+    "OllamaKeys": OllamaKeys,
+}
 ALL: tuple[type[Keys], ...] = (StackKeys, *SECTIONS.values())
 DOCUMENT = Path(__file__).parents[3] / "docs" / "stack-file.md"
 
@@ -43,13 +51,15 @@ def test_variables_and_words_of_yaml_1_1_are_not_underlined() -> None:
 
 def test_every_key_of_a_model_has_its_row_in_the_table_of_settings() -> None:
     rows = {row.key for row in SETTINGS}
-    no_setting = {
-        "runner",
-        "pull",
-        "stop_grace_s",
-    }  # chooses the server, fetches its image, another way to say stop_grace
+    # chooses who serves, fetches its image, another way to say stop_grace
+    no_setting = {"runner", "server", "fallback", "fallback_source", "pull", "stop_grace_s"}
     assert set(ModelKeys.model_fields) - no_setting <= rows
     assert rows - set(ModelKeys.model_fields) == {"name"}
+
+
+def test_every_key_of_an_ollama_server_has_its_row_in_the_table_of_settings() -> None:
+    rows = {row.key for row in OLLAMA_SETTINGS if not row.model_key}
+    assert set(OllamaKeys.model_fields) - {"log_from"} == rows
 
 
 @pytest.mark.parametrize(

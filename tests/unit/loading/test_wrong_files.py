@@ -32,17 +32,7 @@ MODELS = [
     ("", "‸parallel: 3\n", "unknown-key", "unknown key `parallel`", "is a key of a model"),
     ("", "‸services: {}\n", "unknown-key", "unknown key `services`", "looks like a Compose file"),
     # known, not in this version
-    ("‸fallback: none", "", "not-in-this-version", f"`fallback` in model `smol` is {NOT_YET}", "Remove it"),
-    (
-        "runner: ‸ollama",
-        "",
-        "not-in-this-version",
-        f"`runner` in model `smol` is `ollama`, which is {NOT_YET}",
-        "gguf:",
-    ),
-    ("source: ‸ollama:lfm2.5:2.6b", "", "not-in-this-version", f"begins with `ollama:`, which is {NOT_YET}", "gguf:"),
     ("source: ‸hf:org/repo:Q4_K_M", "", "not-in-this-version", f"begins with `hf:`, which is {NOT_YET}", "Download"),
-    ("", "‸ollama: {main: {port: 11434}}\n", "not-in-this-version", f"`ollama` is {NOT_YET}", "llama-server"),
     # GPUs
     ("", "gpus:\n  ‸iris: {pci: auto}\n", "missing-key", "GPU `iris` has no `api`", "api: vulkan"),
     ("", "gpus:\n  ‸iris: {api: vulkan}\n", "gpu-selector", "GPU `iris` says not which one it is", "exactly one of"),
@@ -234,7 +224,6 @@ models:
     gpu: ‸irris
     ‸port: 80
   ‸none: {}
-‸ollama: {}
 """
     )
     found = problems_of(text)
@@ -252,7 +241,6 @@ models:
         "unknown-gpu",
         "port-twice",
         "missing-key",
-        "not-in-this-version",
     ]
 
 

@@ -51,7 +51,12 @@ VALUES = [
     ("restart: ‸false", "wrong-value", "did you mean `no`?", ""),
     ("restart: ‸on-failure:3", "wrong-value", "did you mean `on-failure`?", ""),
     ("pull: ‸if_not_present", "wrong-value", "did you mean `missing`?", ""),
-    ("runner: ‸llamaserver", "wrong-value", "`llamaserver`; it must be llama-server; did you mean `llama-server`?", ""),
+    (
+        "runner: ‸llamaserver",
+        "wrong-value",
+        "`llamaserver`; it must be llama-server or ollama; did you mean `llama-server`?",
+        "",
+    ),
     ("gpu_layers: ‸most", "wrong-value", "must be all, auto, or a number of layers", ""),
     ("gpu_layers: ‸-1", "out-of-range", "at least 0", ""),
     ("gpu_layers: ‸99999", "out-of-range", "at most 10000", ""),

@@ -1,0 +1,75 @@
+"""Readers of `source` and `fallback_source`: where a model's weights come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationInfo
+
+from homellm.domain.ollama_names import parse_name
+from homellm.domain.stack import Source
+from homellm.loading.absent import ABSENT_SOURCES
+from homellm.loading.compound import absolute
+from homellm.loading.paths import shorten
+from homellm.loading.values import absent, complain, filled, listing, nearest
+
+
+def source(value: Any, info: ValidationInfo) -> Source:
+    """`gguf:PATH` or `ollama:MODEL`."""
+    word = filled(value).strip()
+    kind, rest = _kind_of_source(word, ("gguf", "ollama"))
+    if kind == "ollama":
+        return _ollama_model(rest)
+    if not rest:
+        raise complain("wrong-value", "names no file after `gguf:`", "Write `source: gguf:/path/to/model.gguf`.")
+    return Source("gguf", rest, absolute(rest, info))
+
+
+def fallback_source(value: Any, info: ValidationInfo) -> Source:
+    """`gguf:PATH`: what llama-server itself can read."""
+    word = filled(value).strip()
+    if word.startswith("ollama:"):
+        raise complain(
+            "wrong-value",
+            "is a model of Ollama's store, which is tried before it anyway",
+            "Write `fallback_source: gguf:/path/to/model.gguf`.",
+        )
+    _, rest = _kind_of_source(word, ("gguf",))
+    if not rest:
+        raise complain("wrong-value", "names no file after `gguf:`")
+    return Source("gguf", rest, absolute(rest, info))
+
+
+def _kind_of_source(word: str, kinds: tuple[str, ...]) -> tuple[str, str]:
+    """What stands before the first colon, one of `kinds`, and the rest."""
+    kind, colon, rest = word.partition(":")
+    if colon and kind in ABSENT_SOURCES:
+        raise absent(f"begins with `{kind}:`", ABSENT_SOURCES[kind])
+    if not colon or kind not in kinds:
+        known = listing([f"`{one}:`" for one in kinds])
+        reason = f"is `{shorten(word)}`, which does not begin with {known}"
+        raise complain("wrong-value", reason, _source_hint(word, kinds))
+    return kind, rest.strip()
+
+
+def _ollama_model(rest: str) -> Source:
+    try:
+        name = parse_name(rest)
+    except ValueError as error:
+        hint = "Write `source: ollama:model:tag`, as `ollama pull` takes it."
+        raise complain("wrong-value", str(error), hint) from error
+    if name.cloud:
+        raise complain(
+            "wrong-value",
+            f"is `{shorten(rest)}`, a cloud model: it runs on other machines, and nothing here could be proved of it",
+            "Choose a tag with weights.",
+        )
+    return Source("ollama", rest)
+
+
+def _source_hint(word: str, kinds: tuple[str, ...]) -> str:
+    if word.startswith(("/", "~", ".")) or (word.endswith(".gguf") and ":" not in word):
+        return f"Write `source: gguf:{shorten(word)}`."
+    kind, colon, _ = word.partition(":")
+    near = nearest(kind, (*kinds, *ABSENT_SOURCES)) if colon else None
+    return f"Did you mean `{near}:`?" if near else "Write `source: gguf:/path/to/model.gguf`."
