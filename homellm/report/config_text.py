@@ -25,6 +25,9 @@ _NAMES = {
 _DURATIONS = ("sleep_idle", "stop_grace", "load_timeout")
 #: What is no key of the file.
 _OWN = ("name", "section", "places", "stored", "declared")
+#: What can be said of an Ollama that is not ours, and how the places of its log are written.
+_FOREIGN = ("url", "keep_alive")
+_LOGS = {"journal": "journal", "container": "docker"}
 #: What only a model of an Ollama server has.
 _OLLAMA = ("server", "fallback", "fallback_source")
 
@@ -59,6 +62,12 @@ def _gpu(gpu: Gpu) -> dict[str, object]:
 
 def _server(server: OllamaServer) -> dict[str, object]:
     keys = _keys(server)
+    source = server.log_source
+    keys.pop("log_source", None)
+    if not server.ours:
+        keys = {name: value for name, value in keys.items() if name in _FOREIGN}
+    if source is not None:
+        keys["log_from"] = source.where if source.kind == "file" else f"{_LOGS[source.kind]}:{source.where}"
     if server.store is not None:
         keys["store"] = f"volume:{server.store.source}" if server.store.named else server.store.source
     return keys

@@ -52,6 +52,7 @@ def meaning(stack: Stack) -> Stack:
             replace(model, section="", places={}, source=replace(model.source, ref="")) for model in stack.models
         ),
         gpus=tuple(replace(gpu, place=None) for gpu in stack.gpus),
+        ollama=tuple(replace(server, section="", places={}, declared=True) for server in stack.ollama),
     )
 
 
@@ -66,6 +67,36 @@ def test_it_means_the_same_as_the_file(tmp_path: Path) -> None:
     assert meaning(load(tmp_path / "homellm.yaml", printed, {})) == meaning(stack)
     assert config_text(load(Path("/elsewhere/homellm.yaml"), printed, {})) == printed
     assert "costs $$5" in printed
+
+
+OLLAMA = """\
+stack: nuc
+ollama:
+  main:
+    port: 11434
+    store: ./ollama
+    keep_alive: 1h30m
+    load_timeout: 10m
+    gpu_overhead: 512MiB
+    llama_args: {cache_reuse: 256}
+    origins: ["https://chat.example"]
+  other: {url: "http://10.0.0.9:11434", log_from: "docker:ollama", keep_alive: 300, store: "volume:models"}
+  third: {url: "http://10.0.0.8:11434", log_from: ./ollama.log}
+models:
+  a: {source: "ollama:lfm2.5:2.6b", server: main, fallback: predict, fallback_source: gguf:a.gguf}
+  b: {source: "ollama:smol", server: other}
+"""
+
+
+@pytest.mark.parametrize("text", [OLLAMA, "stack: s\nmodels: {m: {source: ollama:m}}\n"])
+def test_ollama_servers_mean_the_same(text: str, tmp_path: Path) -> None:
+    stack = load(tmp_path / "homellm.yaml", text, {})
+    printed = config_text(stack)
+    again = load(tmp_path / "homellm.yaml", printed, {})
+    assert meaning(again).ollama == meaning(stack).ollama
+    assert [(m.server, m.fallback, m.runner) for m in again.models] == [
+        (m.server, m.fallback, m.runner) for m in stack.models
+    ]
 
 
 @pytest.mark.parametrize("path", sorted(STACKS.glob("*.yaml")), ids=lambda path: path.stem)
