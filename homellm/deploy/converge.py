@@ -21,16 +21,17 @@ from homellm.domain.evidence import Evidence
 from homellm.domain.names import LABEL_MAKER, LABEL_STACK, container_name
 from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model, Stack
-from homellm.domain.steps import Plan
+from homellm.domain.steps import StartContainer
 from homellm.domain.verdicts import State, Verdict, judge
 from homellm.domain.world import Container, World
-from homellm.errors import ExitCode, HomellmError, Problem
+from homellm.errors import ContainerGone, ExitCode, HomellmError, Problem
 from homellm.health.checks import judge_all
 from homellm.planning.desired import Desired, desire
 from homellm.planning.preflight import preflight
 from homellm.planning.reconcile import reconcile
 from homellm.planning.units import Unit, sort_unit
 
+_RESTARTED = "The Docker daemon was away in the middle: its restart ends every container. Run homellm up again."
 #: A `.next` of another namespace that is younger than this is taken for the work of another homellm.
 YOUNG_S = 900.0
 
@@ -132,13 +133,12 @@ class _Unit:
         plan = reconcile(self._desired, self._unit, force=self._job.options.force_recreate)
         if not plan:
             return self._look(changed=False)
+        swap = Swap(self._ports, self._job.scope, self._emit, self._verify, self._job.options.engine_return_s)
         try:
             with self._turn():
-                Swap(self._ports, self._job.scope, self._emit, self._verify, self._job.options.engine_return_s).run(
-                    plan
-                )
+                swap.run(plan)
         except HomellmError as error:
-            return self._failed(error, plan)
+            return self._failed(error, swap)
         return self._proved() if self._outcome is not None else self._look(changed=True)
 
     @contextmanager
@@ -178,22 +178,42 @@ class _Unit:
         report = look(self._model, container, self._subject, self._ports)
         return replace(report, changed=changed)
 
-    def _failed(self, error: HomellmError, plan: Plan) -> ModelReport:
+    def _failed(self, error: HomellmError, swap: Swap) -> ModelReport:
         """After an undo: what serves now, proved anew, and the checks that failed."""
         verdicts = failed_gates(self._outcome.verdicts) if self._outcome else ()
+        note = self._prove_predecessor(swap)
         current = self._ports.engine.find_container(self._unit.name)
         report = failed_report(self._model, error.problems, current)
-        report = replace(report, checks=verdicts)
-        if current is None or not current.running or not plan:
-            return report
+        notes = (note,) if note else report.notes
+        return replace(report, checks=verdicts, notes=(*notes, _RESTARTED) if swap.engine_was_away else notes)
+
+    def _prove_predecessor(self, swap: Swap) -> str:
+        """Prove what the undo started again, and say how that went; empty when it started nothing.
+
+        A daemon that is going down takes what was just started with it: then the start is tried again once it is back.
+        """
+        restart = [step for step in swap.undone if step.target == self._unit.name]
+        if not any(isinstance(step, StartContainer) for step in restart):
+            return ""
         self._emit(Progress(self._model.name, "undoing", "what ran before is being verified"))
-        again = self._follow(current.name, subject_of_container(current, self._model), shielded())
-        refused = refusal(again, self._model.name)
+        refused = self._predecessor_refused()
+        if refused is not None:
+            for step in restart:
+                swap.take_back(step)
+            refused = self._predecessor_refused()
         if refused is None:
-            note = "The server that ran before serves again, verified."
-        else:
-            note = f"The server that ran before was started again, but: {refused}"
-        return replace(report, notes=(*report.notes, note))
+            return "The server that ran before serves again, verified."
+        return f"The server that ran before was started again, but: {refused}"
+
+    def _predecessor_refused(self) -> HomellmError | None:
+        try:
+            current = self._ports.engine.find_container(self._unit.name)
+            if current is None:
+                return ContainerGone(f"{self._unit.name} is gone")
+            again = self._follow(current.name, subject_of_container(current, self._model), shielded())
+        except HomellmError as error:
+            return error
+        return refusal(again, self._model.name)
 
 
 def look(model: Model, container: Container | None, subject: Subject, ports: Ports) -> ModelReport:

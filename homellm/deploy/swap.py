@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from homellm.deploy.engine_return import wait_for_engine
+from homellm.deploy.engine_return import once_reachable
 from homellm.deploy.scope import Scope, shielded
 from homellm.deploy.session import Emit, Ports
 from homellm.deploy.stopping import stop
@@ -40,7 +40,8 @@ class Swap:
     """The execution of one unit's plan.
 
     `verify` is called for the plan's VerifyModel steps. An engine that went away is waited for `engine_return_s`
-    before anything is taken back. `done` are the steps that were carried out, for the undo.
+    before anything is taken back. `done` are the steps that were carried out, `undone`
+    those that an undo carried out.
     """
 
     ports: Ports
@@ -49,6 +50,8 @@ class Swap:
     verify: Verify
     engine_return_s: float
     done: list[Step] = field(default_factory=list)
+    undone: tuple[Step, ...] = ()
+    engine_was_away: bool = False
 
     def run(self, plan: Plan) -> None:
         """Carry out every step in order.
@@ -69,19 +72,30 @@ class Swap:
 
     def undo(self, reason: HomellmError) -> None:
         """Take back what was done, newest first; what cannot be taken back is told and the rest goes on."""
-        scope = shielded()
-        if isinstance(reason, EngineUnreachable):
-            wait_for_engine(self.ports, self.engine_return_s)
-        for step in reversed(self.done):
-            for back in step.undo:
-                try:
-                    self._carry_out(back, scope)
-                except ContainerGone:
-                    continue  # what is gone needs no undo
-                except HomellmError as error:
-                    text = f"could not {back.title}: {error} (while taking back after: {reason})"
-                    self.emit(Note(text, model=back.model, warning=True))
+        self.undone = tuple(back for step in reversed(self.done) for back in step.undo)
         self.done.clear()
+        for back in self.undone:
+            error = self.take_back(back)
+            if error is not None:
+                text = f"could not {back.title}: {error} (while taking back after: {reason})"
+                self.emit(Note(text, model=back.model, warning=True))
+
+    def take_back(self, back: Step) -> HomellmError | None:
+        """Carry out one step of an undo; the error that kept it from being done. What is gone needs no undo.
+
+        An engine that is away, as a daemon is that is being restarted, is waited for.
+        """
+        try:
+            try:
+                self._carry_out(back, shielded())
+            except EngineUnreachable:
+                self.engine_was_away = True
+                once_reachable(lambda: self._carry_out(back, shielded()), self.engine_return_s)
+        except ContainerGone:
+            return None
+        except HomellmError as error:
+            return error
+        return None
 
     def _do(self, step: Step, scope: Scope) -> None:
         self.emit(StepStarted(step))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 from dataclasses import dataclass, replace
 
-from homellm.deploy.engine_return import wait_for_engine
+from homellm.deploy.engine_return import once_reachable
 from homellm.deploy.follow import TICK_S, Broken, Follower, Happening, Health, LogEnded, LogLine, Progress
 from homellm.deploy.observe import Subject, observe_ready, read_log
 from homellm.deploy.scope import Scope
@@ -191,11 +191,7 @@ class _Verification:
         return None if container.running else self._ended(container).problem
 
     def _find(self) -> Container:
-        try:
-            container = self._ports.engine.find_container(self._ref)
-        except EngineUnreachable:
-            wait_for_engine(self._ports, self._engine_return_s)
-            container = self._ports.engine.find_container(self._ref)
+        container = once_reachable(lambda: self._ports.engine.find_container(self._ref), self._engine_return_s)
         if container is None or container.status in _GOING:
             raise ContainerGone(
                 f"the container {self._ref} was removed while homellm waited for it",
