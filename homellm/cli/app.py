@@ -10,6 +10,7 @@ from homellm.cli.check import check
 from homellm.cli.config import config
 from homellm.cli.down import down
 from homellm.cli.explain import explain
+from homellm.cli.fit import fit
 from homellm.cli.logs import logs
 from homellm.cli.options import Common, DebugOption, FileOption, Format, FormatOption, NoColorOption
 from homellm.cli.plan import plan
@@ -36,7 +37,7 @@ def build() -> typer.Typer:
         epilog=_EPILOG,
     )
     app.callback()(root)
-    for verb in (up, down, restart, pull, plan, check, ps, logs, explain, render, config, version):
+    for verb in (up, down, restart, pull, plan, check, ps, logs, fit, explain, render, config, version):
         app.command()(verb)
     return app
 

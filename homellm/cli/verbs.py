@@ -12,7 +12,7 @@ from homellm.errors import UsageError
 #: The verbs in the order in which people meet them.
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Run", ("up", "down", "restart", "pull")),
-    ("Look", ("plan", "check", "ps", "logs", "explain")),
+    ("Look", ("plan", "check", "ps", "logs", "fit", "explain")),
     ("Print", ("render", "config", "version")),
 )
 
@@ -21,7 +21,6 @@ LATER = frozenset(
     {
         "doctor",
         "schema",
-        "fit",
         "endpoints",
         "init",
         "import",

@@ -18,6 +18,7 @@ class Demand:
     `gpu_layers` counts as -ngl does: the last one is the output, so a model of 28 blocks has 29; None: there is no
     GPU; a number beyond the model's means all. `flash_attention` False costs far more memory. `full_logits` is for
     builds that keep logits of a whole batch (Ollama's runner to 0.24; llama-server before it had n_outputs_max).
+    `projector_bytes` are the weights of an mmproj, which go to the GPU where there is one.
     """
 
     ctx: int = 4096
@@ -32,6 +33,7 @@ class Demand:
     gpu_layers: int | None = None
     mlock: bool = False
     full_logits: bool = False
+    projector_bytes: int = 0
 
     @property
     def slot_cells(self) -> int:

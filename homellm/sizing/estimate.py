@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from homellm.domain.gguf import GgufHeader
 from homellm.domain.stack import Model
@@ -18,6 +18,7 @@ ALL_LAYERS = 1_000_000
 class Estimate:
     """What a declared model will need, in bytes. `total_bytes` is on all devices together.
 
+    `weights_bytes` are those of the file; with an embedding that is also the output, a GPU has a copy of it besides.
     `exact` is False when only the weights are known, or the architecture keeps more than is reckoned here: then the
     true need is larger. The compute buffer is an estimate in any case.
     """
@@ -60,18 +61,18 @@ def estimate_model(header_or_size: GgufHeader | int, model: Model, *, projector_
 
     Raises caches.UnknownType for a cache type that ggml or this model does not have.
     """
-    demand = demand_of(model)
+    demand = replace(demand_of(model), projector_bytes=projector_bytes)
     if isinstance(header_or_size, int):
         on_gpu = demand.gpu_layers is not None
         share, none = Share(weights=header_or_size, projector=projector_bytes), Share()
         need = Needs(demand.parallel, demand.slot_cells, none if on_gpu else share, share if on_gpu else none)
         exact = False
     else:
-        need = needs(header_or_size, demand, projector_bytes=projector_bytes)
+        need = needs(header_or_size, demand)
         exact = is_exact(header_or_size)
     return Estimate(
         total_bytes=need.total,
-        weights_bytes=need.weights_bytes,
+        weights_bytes=header_or_size if isinstance(header_or_size, int) else header_or_size.weights_bytes,
         kv_bytes_per_slot=need.kv_bytes_per_slot,
         recurrent_bytes_per_slot=need.recurrent_bytes_per_slot,
         compute_bytes=need.compute_bytes,

@@ -62,7 +62,10 @@ class Place:
 
 
 def places(wanted: Sequence[Needs], machine: Machine) -> tuple[Place, ...]:
-    """Each device of the machine with what all of `wanted` take there together."""
+    """Each device of the machine with what all of `wanted` take there together.
+
+    The limit of the container is that of the first alone: the others have containers of their own.
+    """
     gpu = sum(need.gpu.total for need in wanted)
     host = sum(need.host.total for need in wanted)
     found = []
@@ -73,7 +76,8 @@ def places(wanted: Sequence[Needs], machine: Machine) -> tuple[Place, ...]:
         found.append(_place(machine.host, on_host, machine.fit_target_bytes))
     if machine.container_bytes is not None:
         limit = Device("container limit", machine.container_bytes, machine.container_bytes)
-        found.append(_place(limit, on_host, 0))
+        own = wanted[0].host.total + (wanted[0].gpu.total if machine.shared else 0)
+        found.append(_place(limit, own, 0))
     return tuple(found)
 
 

@@ -67,7 +67,7 @@ class Needs:
         return self.host.total + self.gpu.total
 
 
-def needs(header: GgufHeader, demand: Demand, *, projector_bytes: int = 0) -> Needs:
+def needs(header: GgufHeader, demand: Demand) -> Needs:
     """Reckon a model. Raises caches.UnknownType for a cache type that this model or ggml does not have."""
     on_gpu = gpu_blocks(header, demand)
     kv = kv_bytes_by_layer(header, demand)
@@ -81,14 +81,14 @@ def needs(header: GgufHeader, demand: Demand, *, projector_bytes: int = 0) -> Ne
         recurrent=sum(size for number, size in enumerate(state) if number not in on_gpu),
         compute=compute.host,
         output=output_bytes(header, demand),
-        projector=0 if gpu_exists else projector_bytes,
+        projector=0 if gpu_exists else demand.projector_bytes,
     )
     gpu = Share(
         weights=gpu_weights,
         kv=sum(kv) - host.kv,
         recurrent=sum(state) - host.recurrent,
         compute=compute.gpu,
-        projector=projector_bytes if gpu_exists else 0,
+        projector=demand.projector_bytes if gpu_exists else 0,
     )
     return Needs(demand.parallel, demand.slot_cells, host, gpu)
 
