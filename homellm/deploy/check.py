@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from homellm.deploy.converge import Job, examine, look, settle
 from homellm.deploy.gather import gather
+from homellm.deploy.job import Job
+from homellm.deploy.look import examine, look
 from homellm.deploy.observe import subject_of
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select
 from homellm.deploy.session import Emit, Options, Ports
+from homellm.deploy.settle import settle
 from homellm.deploy.threads import side_by_side
 from homellm.deploy.verify import Limits
 from homellm.domain.events import ModelFinished, Progress, StackFinished, StackOpened

@@ -8,16 +8,14 @@ from pathlib import Path
 
 from homellm.domain.gguf import GgufHeader
 from homellm.domain.places import problem_at
-from homellm.domain.stack import KvCacheType, Model, OllamaServer, Stack
-from homellm.domain.world import Host, HostGpu, ModelFile
+from homellm.domain.stack import Model, OllamaServer, Stack
+from homellm.domain.world import Host, ModelFile
 from homellm.errors import Problem
-from homellm.gpu.listing import title
-from homellm.gpu.resolve import resolve
+from homellm.planning.machine import SYSTEM_MEMORY, as_served, machine_of, system_memory
 from homellm.ports import ModelFiles, OllamaStore
 from homellm.sizing import Demand, Device, Machine, UnknownType, demand_of
 from homellm.sizing.answer import FitReport, Subject, answer
 
-SYSTEM_MEMORY = "system memory"
 #: What llama-server may keep of earlier prompts in system memory unless --cache-ram says otherwise (build 11669).
 PROMPT_CACHE_BYTES = 8192 * 1024 * 1024
 #: The store of an Ollama server and its root on this machine; None for one that cannot be read from here.
@@ -77,7 +75,7 @@ def fit_file(file: ModelFile, demand: Demand, host: Host, asked: Asked) -> FitRe
     if file.header is None:
         message = f"{file.path} cannot be reckoned: {file.reason}"
         return FitReport(None, problems=(Problem("model-unreadable", message, "Name a .gguf file that is whole."),))
-    machine = Machine(gpu=asked.device, host=None if asked.device else _memory(host))
+    machine = Machine(gpu=asked.device, host=None if asked.device else system_memory(host))
     demand = replace(demand, gpu_layers=file.header.layers + 1) if asked.device else demand
     subject = Subject(name, file.header, demand, _with_target(machine, asked), asked.slots)
     wrong = _unreckonable(subject)
@@ -145,7 +143,7 @@ def _stored(model: Model, stack: Stack, store_of: StoreOf) -> tuple[Path, Path |
 
 
 def _demand(model: Model, stack: Stack, asked: Asked, weights: _Weights) -> Demand:
-    demand = demand_of(_as_served(model, stack))
+    demand = demand_of(as_served(model, stack))
     return replace(
         demand,
         ctx=asked.ctx or demand.ctx,
@@ -154,52 +152,10 @@ def _demand(model: Model, stack: Stack, asked: Asked, weights: _Weights) -> Dema
     )
 
 
-def _as_served(model: Model, stack: Stack) -> Model:
-    """A model on Ollama has the GPU and the cache types of its server."""
-    server = stack.ollama_server(model.server) if model.runner == "ollama" else None
-    if server is None:
-        return model
-    kind = server.kv_cache_type
-    return replace(
-        model,
-        gpu=model.gpu or server.gpu,
-        kv_cache_type=model.kv_cache_type or (KvCacheType(kind, kind) if kind else None),
-        flash_attention=model.flash_attention or server.flash_attention,
-        memory_bytes=model.memory_bytes or server.memory_bytes,
-    )
-
-
 def _machine(model: Model, stack: Stack, host: Host, asked: Asked) -> tuple[Machine, str]:
-    served = _as_served(model, stack)
-    memory = _memory(host)
-    machine = _with_target(Machine(host=memory, container_bytes=served.memory_bytes), asked)
-    declared = stack.gpu(served.gpu)
-    if declared is None:
-        return machine, "" if memory else "How much memory the machine has cannot be seen from here: give --memory."
-    server = stack.ollama_server(model.server) if model.runner == "ollama" else None
-    overhead = (server.gpu_overhead_bytes if server else None) or 0
-    if asked.device is not None:
-        return replace(machine, gpu=replace(asked.device, free_bytes=max(asked.device.free_bytes - overhead, 0))), ""
-    card = resolve(declared, host)
-    if isinstance(card, Problem):
-        return machine, f"{card.message}; its memory is not judged. Give --memory and --free."
-    return _with_card(machine, card, overhead)
-
-
-def _with_card(machine: Machine, card: HostGpu, overhead: int) -> tuple[Machine, str]:
-    name = f"{title(card)} ({card.pci})" if card.pci else title(card)
-    if card.integrated:
-        return replace(machine, shared=True), f"{name} takes its memory from the machine's: both are counted there."
-    if card.memory_bytes is None:
-        return machine, f"The driver does not tell how much memory {name} has: give --memory and --free."
-    free = card.memory_bytes - (card.used_bytes or 0) - overhead
-    return replace(machine, gpu=Device(name, max(free, 0), card.memory_bytes)), ""
+    machine, note = machine_of(model, stack, host, device=asked.device)
+    return _with_target(machine, asked), note
 
 
 def _with_target(machine: Machine, asked: Asked) -> Machine:
     return machine if asked.fit_target_bytes is None else replace(machine, fit_target_bytes=asked.fit_target_bytes)
-
-
-def _memory(host: Host) -> Device | None:
-    free = host.available_bytes if host.available_bytes is not None else host.memory_bytes
-    return Device(SYSTEM_MEMORY, free, host.memory_bytes) if free is not None else None

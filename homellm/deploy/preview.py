@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from homellm.deploy.converge import settle
 from homellm.deploy.gather import gather
 from homellm.deploy.orphans import orphan_steps
 from homellm.deploy.pull import missing_images
 from homellm.deploy.select import select
 from homellm.deploy.session import Options, Ports
+from homellm.deploy.settle import settle
 from homellm.deploy.up import network_step
 from homellm.domain.reports import PlanReport
 from homellm.domain.stack import Stack

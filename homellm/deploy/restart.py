@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from homellm.deploy.converge import Job, settle
 from homellm.deploy.gather import gather
+from homellm.deploy.job import Job
 from homellm.deploy.observe import subject_of
 from homellm.deploy.record import write_record
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select
 from homellm.deploy.session import Emit, Options, Ports
+from homellm.deploy.settle import settle
 from homellm.deploy.swap import Swap
 from homellm.deploy.telling import failed_report, serving_report, with_verdicts
 from homellm.deploy.threads import side_by_side

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from homellm.deploy.converge import Job, converge
+from homellm.deploy.converge import converge
 from homellm.deploy.gather import gather
+from homellm.deploy.job import Job
 from homellm.deploy.orphans import orphan_containers, remove_orphans
 from homellm.deploy.pull import missing_images, run_pulls
 from homellm.deploy.scope import Scope

@@ -17,26 +17,30 @@ from homellm.domain.names import (
     ROLE_SERVE,
 )
 from homellm.domain.spec import ContainerSpec
-from homellm.domain.stack import Model, Stack
+from homellm.domain.stack import Model, RestartPolicy, Stack
 from homellm.domain.world import World
 from homellm.errors import Problem
+from homellm.runners.built import Built
 from homellm.runners.hashing import spec_hash
 from homellm.runners.llama_server import build
 
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """A model's container as it should be. `spec` is None when `problems` say why it cannot be.
+    """A unit's container as it should be. `spec` is None when `problems` say why it cannot be.
 
-    `hash` is empty while the image is not here: its content is a part of what the hash stands for. `expected_path` is
-    where the weights stand inside the container, which /props must name.
+    `unit` is the model's or the Ollama server's name. `hash` is empty while the image is not here: its content is a
+    part of what the hash stands for. `expected_path` is where a llama-server's weights stand inside the container,
+    which /props must name.
     """
 
-    model: Model
+    unit: str
     spec: ContainerSpec | None
     hash: str
     labels: Mapping[str, str]
-    expected_path: str
+    expected_path: str = ""
+    restart: RestartPolicy = "unless-stopped"
+    stop_grace_s: int = 10
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
     assumed: bool = False
@@ -45,25 +49,34 @@ class Desired:
 def desire(model: Model, stack: Stack, world: World) -> Desired:
     """The container that `model` asks for in this world."""
     built = build(model, stack, world)
-    image = world.images.get(model.image)
-    digest = spec_hash(built.spec, image.id) if built.spec and image else ""
-    labels = {
-        LABEL_STACK: stack.name,
-        LABEL_UNIT: model.name,
-        LABEL_ROLE: ROLE_SERVE,
-        LABEL_HASH: digest,
-        LABEL_SECTION: model.section,
-        LABEL_RESTART: model.restart,
-        LABEL_VERSION: __version__,
-    }
+    digest = _hash(built, model.image, world)
     dialect = world.dialects.get(model.image)
     return Desired(
-        model=model,
+        unit=model.name,
         spec=built.spec,
         hash=digest,
-        labels=labels,
+        labels=_labels(stack, model, digest),
         expected_path=built.expected_path,
+        restart=model.restart,
+        stop_grace_s=model.stop_grace_s,
         problems=built.problems,
         notes=built.notes,
         assumed=dialect is None or dialect.assumed,
     )
+
+
+def _hash(built: Built, image: str, world: World) -> str:
+    here = world.images.get(image)
+    return spec_hash(built.spec, here.id) if built.spec and here else ""
+
+
+def _labels(stack: Stack, unit: Model, digest: str) -> dict[str, str]:
+    return {
+        LABEL_STACK: stack.name,
+        LABEL_UNIT: unit.name,
+        LABEL_ROLE: ROLE_SERVE,
+        LABEL_HASH: digest,
+        LABEL_SECTION: unit.section,
+        LABEL_RESTART: unit.restart,
+        LABEL_VERSION: __version__,
+    }

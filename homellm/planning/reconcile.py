@@ -94,7 +94,7 @@ class _Reconciler:
             back = self._stop(unit.name, 0, "it did not become as declared")
             steps.append(replace(self._start(unit.name, _why_stopped(current)), undo=(back,)))
             steps.append(self._verify(unit.name, "it was just started"))
-        policy = self.desired.model.restart
+        policy = self.desired.restart
         if current.restart_policy != policy:
             cause = f"it is {current.restart_policy}, declared is {policy}"
             steps.append(self._policy(unit.name, policy, cause))
@@ -133,7 +133,7 @@ class _Reconciler:
         target = unit.name + NEXT
         return CreateContainer(
             target=target,
-            model=self.desired.model.name,
+            model=self.desired.unit,
             spec=self.desired.spec,
             labels=self.desired.labels,
             cause=self._why_new(old),
@@ -157,7 +157,7 @@ class _Reconciler:
             undo: tuple[Step, ...] = (self._start(old.name, "the swap was taken back"),)
             if not steps:
                 undo = (*undo, policy_back)  # an earlier run that was cut off had set it to `no`
-            stop = self._stop(old.name, self.desired.model.stop_grace_s, "its successor takes over its port and memory")
+            stop = self._stop(old.name, self.desired.stop_grace_s, "its successor takes over its port and memory")
             steps.append(replace(stop, undo=undo))
         return steps
 
@@ -183,7 +183,7 @@ class _Reconciler:
         return tuple(steps)
 
     def _commit(self, unit: Unit, old: Container | None) -> list[Step]:
-        target, policy = unit.name + NEXT, self.desired.model.restart
+        target, policy = unit.name + NEXT, self.desired.restart
         steps: list[Step] = []
         if policy != "no":
             back = self._policy(target, "no", "the swap was taken back")
@@ -216,22 +216,22 @@ class _Reconciler:
     # --- single steps
 
     def _remove(self, target: str, cause: str) -> RemoveContainer:
-        return RemoveContainer(target=target, model=self.desired.model.name, cause=cause)
+        return RemoveContainer(target=target, model=self.desired.unit, cause=cause)
 
     def _stop(self, target: str, grace_s: int, cause: str) -> StopContainer:
-        return StopContainer(target=target, model=self.desired.model.name, grace_s=grace_s, cause=cause)
+        return StopContainer(target=target, model=self.desired.unit, grace_s=grace_s, cause=cause)
 
     def _start(self, target: str, cause: str) -> StartContainer:
-        return StartContainer(target=target, model=self.desired.model.name, cause=cause)
+        return StartContainer(target=target, model=self.desired.unit, cause=cause)
 
     def _policy(self, target: str, policy: RestartPolicy, cause: str) -> SetRestartPolicy:
-        return SetRestartPolicy(target=target, model=self.desired.model.name, policy=policy, cause=cause)
+        return SetRestartPolicy(target=target, model=self.desired.unit, policy=policy, cause=cause)
 
     def _verify(self, target: str, cause: str) -> VerifyModel:
-        return VerifyModel(target=target, model=self.desired.model.name, cause=cause)
+        return VerifyModel(target=target, model=self.desired.unit, cause=cause)
 
     def _rename(self, target: str, name: str, cause: str) -> RenameContainer:
-        return RenameContainer(target=target, model=self.desired.model.name, name=name, cause=cause)
+        return RenameContainer(target=target, model=self.desired.unit, name=name, cause=cause)
 
     def _moved(self, target: str, name: str, cause: str) -> RenameContainer:
         back = self._rename(name, target, "the swap was taken back")

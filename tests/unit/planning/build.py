@@ -42,8 +42,7 @@ def container(name=NAME, digest=OLD, status="running", policy="unless-stopped", 
 
 
 def desired(digest=NEW, **changes):
-    wanted = model(**changes)
-    return Desired(wanted, ContainerSpec(NAME, "server"), digest, {}, "/models/smol.gguf")
+    return Desired("smol", ContainerSpec(NAME, "server"), digest, {}, **changes)
 
 
 def world(**changes):

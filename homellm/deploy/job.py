@@ -1,0 +1,25 @@
+"""What the units of one verb share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from homellm.deploy.scope import Scope
+from homellm.deploy.session import Options, Ports
+from homellm.deploy.threads import Turns
+from homellm.deploy.verify import Limits
+from homellm.domain.stack import Stack
+from homellm.domain.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The stack, the world as it was gathered, and how long all of it may take."""
+
+    stack: Stack
+    world: World
+    ports: Ports
+    options: Options
+    scope: Scope
+    limits: Limits
+    turns: Turns = field(default_factory=Turns)

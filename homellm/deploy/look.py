@@ -1,0 +1,61 @@
+"""The state of a model that runs: by live witnesses and the record, or by every witness there is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from homellm.deploy.observe import Subject, observe_now, observe_quickly
+from homellm.deploy.record import read_record, write_record
+from homellm.deploy.session import Ports
+from homellm.deploy.telling import failed_report, serving_report, with_verdicts
+from homellm.deploy.verify import failed_gates, gate_problem
+from homellm.domain.evidence import Evidence
+from homellm.domain.reports import ModelReport
+from homellm.domain.stack import Model
+from homellm.domain.verdicts import State, Verdict, judge
+from homellm.domain.world import Container
+from homellm.errors import Problem
+from homellm.health.checks import judge_all
+
+
+def look(model: Model, container: Container | None, subject: Subject, ports: Ports) -> ModelReport:
+    """A model's state by live witnesses, and by the record where they cannot tell.
+
+    Without a record of this run everything is asked anew, log and token too, and becomes the record.
+    """
+    if container is None:
+        return ModelReport(name=model.name, state=State.ABSENT)
+    if not container.running:
+        return failed_report(model, (_not_running(model, container),), container)
+    record = read_record(container, ports)
+    if record is None:
+        return examine(model, container, subject, ports)
+    evidence = observe_quickly(container, subject, ports)
+    evidence = replace(evidence, log=record.log, log_from_start=True, chat=record.chat)
+    verdicts = judge_all(model, evidence, expected_path=subject.expected_path)
+    return _judged(model, container, verdicts, evidence)
+
+
+def examine(model: Model, container: Container, subject: Subject, ports: Ports) -> ModelReport:
+    """A running container by every witness, with one real request; what is found becomes its record."""
+    evidence = observe_now(container, subject, ports)
+    verdicts = judge_all(model, evidence, expected_path=subject.expected_path)
+    write_record(container.id, evidence, verdicts, judge(verdicts), ports)
+    return _judged(model, container, verdicts, evidence)
+
+
+def _judged(model: Model, container: Container, verdicts: tuple[Verdict, ...], evidence: Evidence) -> ModelReport:
+    problems = tuple(gate_problem(gate, model.name) for gate in failed_gates(verdicts))
+    report = replace(serving_report(model, container, judge(verdicts)), problems=problems)
+    return with_verdicts(report, verdicts, evidence)
+
+
+def _not_running(model: Model, container: Container) -> Problem:
+    if container.status == "restarting" or container.restart_count > 0:
+        message = (
+            f"{container.name} crashes again and again: {container.restart_count} restarts,"
+            f" last exit code {container.exit_code}"
+        )
+    else:
+        message = f"{container.name} does not run ({container.status}, exit code {container.exit_code})"
+    return Problem(id="not-running", message=message, hint=f"Read its log: homellm logs {model.name}", model=model.name)

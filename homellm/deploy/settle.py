@@ -1,0 +1,65 @@
+"""What is wanted of a unit, what is there, and what is known to stop it: all before anything is made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from homellm.deploy.job import Job
+from homellm.domain.names import LABEL_MAKER, container_name
+from homellm.domain.stack import Model, Stack
+from homellm.domain.world import World
+from homellm.errors import ExitCode, Problem
+from homellm.planning.desired import Desired, desire
+from homellm.planning.preflight import preflight
+from homellm.planning.units import Unit, sort_unit
+
+#: A `.next` of another namespace that is younger than this is taken for the work of another homellm.
+YOUNG_S = 900.0
+
+
+def unit_of(model: Model, stack: Stack, world: World) -> Unit:
+    """What the engine holds of a model."""
+    return sort_unit(container_name(stack, model), model.name, world.containers)
+
+
+def settle(model: Model, stack: Stack, world: World) -> tuple[Desired, Unit, tuple[Problem, ...]]:
+    """What is wanted, what is there, and what is known to stop it before anything is made.
+
+    Advice, which stops nothing, is among the notes of what is wanted.
+    """
+    desired = desire(model, stack, world)
+    unit = unit_of(model, stack, world)
+    return with_advice(desired, desired.problems + preflight(model, stack, unit, world), unit)
+
+
+def with_advice(desired: Desired, found: tuple[Problem, ...], unit: Unit) -> tuple[Desired, Unit, tuple[Problem, ...]]:
+    """Sort what was found into notes, for what only may stand in the way, and problems, for what does."""
+    advice = tuple(f"{p.message}. {p.hint}" for p in found if p.exit_code is ExitCode.OK)
+    stopping = tuple(p for p in found if p.exit_code is not ExitCode.OK)
+    return replace(desired, notes=desired.notes + advice), unit, stopping
+
+
+def other_at_work(unit: Unit, name: str, job: Job) -> tuple[Problem, ...]:
+    """The second guard: the lock holds in one network namespace, a young `.next` tells of others (design rule 10)."""
+    successor = unit.next
+    if successor is None or successor.label(LABEL_MAKER) == job.ports.maker:
+        return ()
+    age_s = (job.ports.clock.now() - engine_time(successor.created_at)).total_seconds()
+    if age_s > YOUNG_S:
+        return ()
+    return (
+        Problem(
+            id="locked",
+            message=f"another homellm, in another container or on another machine, is at work on {name}:"
+            f" {successor.name} was made {age_s:.0f} s ago",
+            hint=f"Wait for it. If it is gone for good, remove the container: docker rm -f {successor.name}",
+            model=name,
+        ),
+    )
+
+
+def engine_time(text: str) -> datetime:
+    """A time of the engine (nanoseconds, Z), to the microsecond that datetime has."""
+    head, _, tail = text.rstrip("Z").partition(".")
+    return datetime.fromisoformat(f"{head}.{(tail + '000000')[:6]}+00:00")

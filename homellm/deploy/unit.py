@@ -1,0 +1,109 @@
+"""One unit, of any kind of server, from what is to what is wanted: planned, carried out, proved, committed or undone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from homellm.deploy.job import Job
+from homellm.deploy.scope import Scope, shielded
+from homellm.deploy.session import Emit
+from homellm.deploy.swap import Swap, Verify
+from homellm.domain.events import Progress
+from homellm.domain.names import LABEL_MAKER, LABEL_STACK
+from homellm.domain.steps import StartContainer
+from homellm.domain.world import Container
+from homellm.errors import ContainerGone, HomellmError
+from homellm.planning.desired import Desired
+from homellm.planning.reconcile import reconcile
+from homellm.planning.units import Unit
+
+#: Proves a predecessor that serves again; raises HomellmError when it does not.
+ProveOld = Callable[[Container, Scope], None]
+
+RESTARTED = "The Docker daemon was away in the middle: its restart ends every container. Run homellm up again."
+SERVES_AGAIN = "The server that ran before serves again, verified."
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """How it went. `changed` tells whether there was any step; `notes` what became of the one that ran before."""
+
+    changed: bool
+    error: HomellmError | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRun:
+    """One unit of a job. `device` is what its loads wait in line for."""
+
+    desired: Desired
+    unit: Unit
+    job: Job
+    emit: Emit
+    device: str
+    prove: Verify
+    prove_old: ProveOld
+
+    def run(self) -> Carried:
+        """Carry the plan out. Every error of homellm's is in what is returned."""
+        desired = replace(self.desired, labels={**self.desired.labels, LABEL_MAKER: self.job.ports.maker})
+        plan = reconcile(desired, self.unit, force=self.job.options.force_recreate)
+        if not plan:
+            return Carried(changed=False)
+        swap = Swap(self.job.ports, self.job.scope, self.emit, self.prove, self.job.options.engine_return_s)
+        try:
+            with self._turn():
+                swap.run(plan)
+        except HomellmError as error:
+            notes = self._prove_predecessor(swap)
+            return Carried(True, error, (*notes, RESTARTED) if swap.engine_was_away else notes)
+        return Carried(changed=True)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        self.emit(Progress(self.desired.unit, "waiting"))
+        lock = self.job.turns.take(self.device, self.job.scope)
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _prove_predecessor(self, swap: Swap) -> tuple[str, ...]:
+        """Prove what the undo started again, and say how that went; nothing when it started nothing.
+
+        A daemon that is going down takes what was just started with it: then the start is tried again once it is back.
+        """
+        restart = [step for step in swap.undone if step.target == self.unit.name]
+        if not any(isinstance(step, StartContainer) for step in restart):
+            return ()
+        self.emit(Progress(self.desired.unit, "undoing", "what ran before is being verified"))
+        refused = self._predecessor_refused()
+        if refused is not None:
+            for step in restart:
+                swap.take_back(step)
+            refused = self._predecessor_refused()
+        if refused is None:
+            return (SERVES_AGAIN,)
+        return (f"The server that ran before was started again, but: {refused}",)
+
+    def _predecessor_refused(self) -> HomellmError | None:
+        try:
+            current = self.job.ports.engine.find_container(self.unit.name)
+            if current is None:
+                return ContainerGone(f"{self.unit.name} is gone")
+            self.prove_old(current, shielded())
+        except HomellmError as error:
+            return error
+        return None
+
+
+def current_of(unit: Unit, job: Job) -> Container | None:
+    """What bears the canonical name now; None too when the engine cannot be asked, or when it is somebody else's."""
+    try:
+        found = job.ports.engine.find_container(unit.name)
+    except HomellmError:
+        return None
+    return found if found is not None and found.label(LABEL_STACK) == job.stack.name else None
