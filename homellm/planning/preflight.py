@@ -48,6 +48,8 @@ def _model_file(model: Model, file: ModelFile | None) -> Problem | None:
     if file is None or file.state == "ok":
         return None
     fault, message, hint = _FILE_FAULTS[file.state]
+    if file.state == "missing" and file.parts:
+        message = "model file {path} is not whole: {reason}"
     text = message.format(path=file.path, reason=_reason(file))
     return problem_at(model, "source", id=fault, message=text, hint=hint)
 
@@ -56,6 +58,8 @@ def _reason(file: ModelFile) -> str:
     if file.state == "truncated" and file.needed_bytes:
         have, need = file.size_bytes / 1e6, file.needed_bytes / 1e6
         return f"model file {file.path} is cut short ({have:.0f} of {need:.0f} MB)"
+    if file.state == "truncated":
+        return f"model file {file.path} is cut short: {file.reason}"
     return file.reason or file.state
 
 

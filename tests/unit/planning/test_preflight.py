@@ -35,6 +35,19 @@ def test_model_file(state, id, says):
     assert says in found[0].message
 
 
+def test_a_file_that_ends_inside_its_header_is_named():
+    file = ModelFile("/models/smol.gguf", "truncated", size_bytes=500, reason="it ends inside its header")
+    (found,) = problems(model(), world(model_files={"/models/smol.gguf": file}))
+    assert found.message == "model file /models/smol.gguf is cut short: it ends inside its header"
+
+
+def test_a_missing_part_of_a_split_model_is_named():
+    parts = ("/models/a-00001-of-00002.gguf", "/models/a-00002-of-00002.gguf")
+    file = ModelFile(parts[0], "missing", reason="part 2 of 2, a-00002-of-00002.gguf: it does not exist", parts=parts)
+    (found,) = problems(model(), world(model_files={"/models/smol.gguf": file}))
+    assert found.message == f"model file {parts[0]} is not whole: {file.reason}"
+
+
 def test_place_in_the_stack_file():
     wanted = model(cpuset="0-7", places={"cpuset": Place("homellm.yaml", 9, 13)})
     (found,) = problems(wanted, world())

@@ -1,0 +1,79 @@
+"""The memory that a model may take: of its declared GPU, of the machine, of its container."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from homellm.domain.stack import KvCacheType, Model, Stack
+from homellm.domain.world import Host, HostGpu
+from homellm.errors import Problem
+from homellm.gpu.listing import title
+from homellm.gpu.resolve import resolve
+from homellm.sizing import Device, Machine
+
+SYSTEM_MEMORY = "system memory"
+
+
+def as_served(model: Model, stack: Stack) -> Model:
+    """The model with what its Ollama server decides where Ollama serves it: GPU, cache types, limit."""
+    server = stack.ollama_server(model.server) if model.runner == "ollama" else None
+    if server is None:
+        return model
+    kind = server.kv_cache_type
+    return replace(
+        model,
+        gpu=model.gpu or server.gpu,
+        kv_cache_type=model.kv_cache_type or (KvCacheType(kind, kind) if kind else None),
+        flash_attention=model.flash_attention or server.flash_attention,
+        memory_bytes=model.memory_bytes or server.memory_bytes,
+    )
+
+
+def machine_of(model: Model, stack: Stack, host: Host, *, device: Device | None = None) -> tuple[Machine, str]:
+    """Where a model is to run with what is free there now, and a word about what cannot be told (or nothing).
+
+    `device` stands in for its GPU. What Ollama is told to leave free of a GPU is not offered.
+    """
+    served = as_served(model, stack)
+    memory = system_memory(host)
+    machine = Machine(host=memory, container_bytes=served.memory_bytes)
+    declared = stack.gpu(served.gpu)
+    if declared is None:
+        return machine, "" if memory else "How much memory the machine has cannot be seen from here: give --memory."
+    server = stack.ollama_server(model.server) if model.runner == "ollama" else None
+    overhead = (server.gpu_overhead_bytes if server else None) or 0
+    if device is not None:
+        return replace(machine, gpu=_less(device, overhead)), ""
+    card = resolve(declared, host)
+    if isinstance(card, Problem):
+        return machine, f"{card.message}; its memory is not judged. Give --memory and --free."
+    return _with_card(machine, card, overhead)
+
+
+def _with_card(machine: Machine, card: HostGpu, overhead: int) -> tuple[Machine, str]:
+    name = f"{title(card)} ({card.pci})" if card.pci else title(card)
+    if card.integrated:
+        return replace(machine, shared=True), f"{name} takes its memory from the machine's: both are counted there."
+    if card.memory_bytes is None:
+        return machine, f"The driver does not tell how much memory {name} has: give --memory and --free."
+    device = Device(name, max(card.memory_bytes - (card.used_bytes or 0), 0), card.memory_bytes)
+    return replace(machine, gpu=_less(device, overhead)), ""
+
+
+def _less(device: Device, overhead: int) -> Device:
+    return replace(device, free_bytes=max(device.free_bytes - overhead, 0))
+
+
+def system_memory(host: Host) -> Device | None:
+    """The machine's memory with what is available of it; None where it cannot be seen."""
+    free = host.available_bytes if host.available_bytes is not None else host.memory_bytes
+    return Device(SYSTEM_MEMORY, free, host.memory_bytes) if free is not None else None
+
+
+def empty(machine: Machine) -> Machine:
+    """The same machine with nothing else on it and nothing kept free: what does not fit here fits never."""
+    return replace(machine, gpu=_whole(machine.gpu), host=_whole(machine.host), fit_target_bytes=0)
+
+
+def _whole(device: Device | None) -> Device | None:
+    return None if device is None else replace(device, free_bytes=max(device.total_bytes or 0, device.free_bytes))
