@@ -120,6 +120,14 @@ class StoredFiles:
 
 
 @dataclass(frozen=True, slots=True)
+class Program:
+    """Another program of an image than its own entrypoint, with the variables that it needs to find its libraries."""
+
+    path: str
+    env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
 class LogSettings:
     """The engine's log driver for a container; None leaves the daemon's own. Sizes as Docker writes them (`10m`)."""
 
@@ -139,7 +147,8 @@ class Model:
 
     `server` names the Ollama server of a model whose source is `ollama:` or whose runner is ollama, after loading
     always the one that is meant. `fallback_source` is where llama-server takes the weights when no build reads those of
-    Ollama's store. `stored` is not of the file: it is set where a model of a store is served by llama-server.
+    Ollama's store. `stored` and `program` are not of the file: they are set where a model of a store is served by
+    llama-server, and where that is the one inside Ollama's image.
     """
 
     name: str
@@ -187,6 +196,7 @@ class Model:
     fallback: FallbackPolicy = "llama-server"
     fallback_source: Source | None = None
     stored: StoredFiles | None = None
+    program: Program | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +257,10 @@ class OllamaServer:
     def ours(self) -> bool:
         """Whether it runs in a container of this stack."""
         return self.url is None
+
+
+#: What a stack file declares by name and a container is made for.
+Declared = Model | OllamaServer
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import ipaddress
 
 from homellm.domain.names import is_wildcard
 from homellm.domain.places import problem_at
-from homellm.domain.stack import Model
+from homellm.domain.stack import Declared
 from homellm.domain.world import Host, Listener
 from homellm.errors import Problem
 
@@ -34,9 +34,9 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 def port_problem(
-    model: Model, own: tuple[str, ...], published: tuple[tuple[str, int, str], ...] | None, host: Host
+    model: Declared, own: tuple[str, ...], published: tuple[tuple[str, int, str], ...] | None, host: Host
 ) -> Problem | None:
-    """Who holds the port that `model` is to be published on, unless it is one of its `own` containers.
+    """Who holds the port that `model`, or an Ollama server, is to be published on, unless one of its `own` containers.
 
     `published` are the ports that containers hold, and the host's listeners tell of everything else. With None nobody
     asked the engine: then a holder that may be a container is not spoken of.
@@ -54,7 +54,7 @@ def port_problem(
     return None
 
 
-def _held_by_process(model: Model, listener: Listener) -> Problem:
+def _held_by_process(model: Declared, listener: Listener) -> Problem:
     if listener.process is None:
         who, stop = "a process that cannot be read from here", f"see sudo ss -ltnp 'sport = :{listener.port}'"
     else:
@@ -69,7 +69,7 @@ def _held_by_process(model: Model, listener: Listener) -> Problem:
     )
 
 
-def _held_by_container(model: Model, name: str) -> Problem:
+def _held_by_container(model: Declared, name: str) -> Problem:
     where = "every address" if is_wildcard(model.bind) else model.bind
     return problem_at(
         model,

@@ -24,7 +24,7 @@ _NAMES = {
 }
 _DURATIONS = ("sleep_idle", "stop_grace", "load_timeout")
 #: What is no key of the file.
-_OWN = ("name", "section", "places", "stored", "declared")
+_OWN = ("name", "section", "places", "stored", "program", "declared")
 #: What can be said of an Ollama that is not ours, and how the places of its log are written.
 _FOREIGN = ("url", "keep_alive")
 _LOGS = {"journal": "journal", "container": "docker"}

@@ -27,6 +27,7 @@ class Paths:
     model: str
     mmproj: str | None = None
     chat_template: str | None = None
+    adapters: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -166,6 +167,8 @@ def _templates(said: _Arguments, paths: Paths) -> None:
     # Before the template: older builds take a template of one's own only after --jinja.
     said.key("jinja", said.model.jinja)
     said.key("mmproj", paths.mmproj)
+    for path in paths.adapters:
+        said.take("source", spell_flag("--lora", path, said.dialect, "an adapter that belongs to the model"))
     said.key("chat_template_file", paths.chat_template)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from homellm.domain.names import network_alias, network_name
 from homellm.domain.places import problem_at
 from homellm.domain.spec import EnvVar, HealthCheck, LogConfig, Mount, NetworkAttachment, PublishedPort
-from homellm.domain.stack import SERVER_PORT, Model, Stack
+from homellm.domain.stack import SERVER_PORT, Declared, Model, Stack, StoredFile, StoredFiles, Volume
 from homellm.domain.world import EngineInfo, Image, ModelFile
 from homellm.errors import Problem
 from homellm.runners.arguments import Paths
@@ -16,6 +16,7 @@ from homellm.runners.arguments import Paths
 MODELS_DIR = "/models"
 MMPROJ_DIR = "/mmproj"
 TEMPLATES_DIR = "/templates"
+STORE_DIR = "/store"
 
 #: The drivers that take max-size; journald and others refuse it (`unknown log opt`).
 ROTATING_DRIVERS = ("json-file", "local")
@@ -42,20 +43,50 @@ def files(model: Model, weights: Path, found: ModelFile | None) -> Files:
     links pass: only so do they lead somewhere.
     """
     mounts, path = _weights(weights, found.link_folders if found else ())
+    return _with_others(model, mounts, Paths(model=path))
+
+
+def stored_files(model: Model, stored: StoredFiles) -> Files:
+    """Mounts, read-only, of the files of an Ollama model: each by itself, or the whole volume that they lie in.
+
+    One file and not its folder: the store has those of all other models too, and writes to it. A volume cannot be
+    mounted in part before Engine 26.
+    """
+    mounts: list[Mount] = []
+
+    def stand(file: StoredFile, because: str) -> str:
+        if file.volume is None:
+            mounts.append(Mount("bind", file.path, f"{MODELS_DIR}/{file.name}", read_only=True, because=because))
+            return f"{MODELS_DIR}/{file.name}"
+        mount = Mount("volume", file.volume, STORE_DIR, read_only=True, because="the volume of Ollama's store")
+        if mount not in mounts:
+            mounts.append(mount)
+        return f"{STORE_DIR}/{file.path}"
+
+    paths = Paths(
+        model=stand(stored.model, "the weights, as Ollama keeps them"),
+        mmproj=stand(stored.projector, "the projector") if stored.projector else None,
+        adapters=tuple(stand(file, "an adapter of the model") for file in stored.adapters),
+    )
+    return _with_others(model, mounts, paths)
+
+
+def _with_others(model: Model, mounts: list[Mount], paths: Paths) -> Files:
+    """The weights' mounts and those of the files that the stack file names."""
     if model.mmproj is not None:
         mounts.append(_folder(model.mmproj, MMPROJ_DIR, "the projector"))
+        paths = replace(paths, mmproj=f"{MMPROJ_DIR}/{model.mmproj.name}")
     if model.chat_template_file is not None:
         mounts.append(_folder(model.chat_template_file, TEMPLATES_DIR, "the chat template"))
-    mounts.extend(
-        Mount("volume" if v.named else "bind", v.source, v.target, v.read_only, "a mount of your own")
-        for v in model.volumes
-    )
-    paths = Paths(
-        model=path,
-        mmproj=f"{MMPROJ_DIR}/{model.mmproj.name}" if model.mmproj else None,
-        chat_template=f"{TEMPLATES_DIR}/{model.chat_template_file.name}" if model.chat_template_file else None,
-    )
-    return Files(tuple(mounts), paths, _twice(model, mounts))
+        paths = replace(paths, chat_template=f"{TEMPLATES_DIR}/{model.chat_template_file.name}")
+    mounts.extend(own_mounts(model.volumes))
+    return Files(tuple(mounts), paths, mounts_twice(model, mounts))
+
+
+def own_mounts(volumes: tuple[Volume, ...]) -> list[Mount]:
+    """The mounts that the stack file declares."""
+    because = "a mount of your own"
+    return [Mount("volume" if v.named else "bind", v.source, v.target, v.read_only, because) for v in volumes]
 
 
 def _weights(weights: Path, link_folders: tuple[str, ...]) -> tuple[list[Mount], str]:
@@ -72,7 +103,8 @@ def _folder(file: Path, target: str, because: str) -> Mount:
     return Mount("bind", str(file.parent), target, read_only=True, because=because)
 
 
-def _twice(model: Model, mounts: list[Mount]) -> tuple[Problem, ...]:
+def mounts_twice(model: Declared, mounts: list[Mount]) -> tuple[Problem, ...]:
+    """Two mounts at one place of the container."""
     targets = [mount.target.rstrip("/") or "/" for mount in mounts]
     return tuple(
         problem_at(
@@ -95,13 +127,17 @@ def published(model: Model) -> tuple[PublishedPort, ...]:
 
 def attachments(model: Model, stack: Stack) -> tuple[NetworkAttachment, ...]:
     """The stack's own network first, then the declared ones; the model is reached by the same alias on each."""
-    alias = (network_alias(model),)
-    own = NetworkAttachment(network_name(stack.name), alias)
-    others = dict.fromkeys(name for name in model.networks if name != own.name)
-    return (own, *(NetworkAttachment(name, alias, external=True) for name in others))
+    return attached(model, network_alias(model), stack)
 
 
-def network_problems(model: Model) -> tuple[Problem, ...]:
+def attached(declared: Declared, alias: str, stack: Stack) -> tuple[NetworkAttachment, ...]:
+    """The stack's own network and the declared ones, on each of which `alias` names it."""
+    own = NetworkAttachment(network_name(stack.name), (alias,))
+    others = dict.fromkeys(name for name in declared.networks if name != own.name)
+    return (own, *(NetworkAttachment(name, (alias,), external=True) for name in others))
+
+
+def network_problems(model: Declared) -> tuple[Problem, ...]:
     """Networks that a container cannot join beside the stack's own."""
     return tuple(
         problem_at(
@@ -117,15 +153,18 @@ def network_problems(model: Model) -> tuple[Problem, ...]:
 
 
 def environment(model: Model) -> tuple[EnvVar, ...]:
-    """The API key and the declared variables."""
+    """What another program of the image needs, the API key and the declared variables."""
     own = [EnvVar(name, value, "a variable of your own") for name, value in model.env.items()]
+    if model.program is not None:
+        because = "where this server of Ollama's image has its libraries"
+        own = [*(EnvVar(name, value, because) for name, value in model.program.env.items()), *own]
     if model.api_key is None:
         return tuple(own)
     because = "only callers with this key are served; by environment, since argv is there for everybody to read"
     return (EnvVar("LLAMA_API_KEY", model.api_key, because), *own)
 
 
-def log_config(model: Model, engine: EngineInfo) -> tuple[LogConfig | None, tuple[str, ...]]:
+def log_config(model: Declared, engine: EngineInfo) -> tuple[LogConfig | None, tuple[str, ...]]:
     """The log driver with its rotation, and a note where the log cannot be rotated or read.
 
     Rotation is the engine's, and only where its driver has it: with any other the engine refuses the options.

@@ -22,15 +22,18 @@ MLOCK_CAPABILITY = "IPC_LOCK"
 
 
 def build(model: Model, stack: Stack, world: World) -> Built:
-    """The container that serves `model`, or every reason why this image or host cannot."""
-    weights = model.source.path
-    if weights is None:
+    """The container that serves `model`, or every reason why this image or host cannot.
+
+    With `model.stored` the weights are those of an Ollama store, with `model.program` another program of the image
+    serves; its dialect is then what `world.dialects` must have for the image.
+    """
+    files = _files(model, world)
+    if files is None:
         return Built(None, (_no_file(model),))
     dialect, dialect_notes = dialect_of(model, world)
     name = build_name(model, dialect)
     if foreign := [flag for flag in _ESSENTIAL if not dialect.has(flag)]:
         return Built(None, (_not_llama_server(model, foreign),))
-    files = container.files(model, weights, world.model_files.get(str(weights)))
     gpu = accelerator(model, stack, world, dialect)
     argv = arguments(model, dialect, files.paths, build=name, device=gpu.device)
     log, log_notes = container.log_config(model, world.engine)
@@ -45,6 +48,7 @@ def build(model: Model, stack: Stack, world: World) -> Built:
         name=container_name(stack, model),
         image=model.image,
         args=argv.args,
+        entrypoint=(model.program.path,) if model.program else None,
         env=(*gpu.passed.env, *container.environment(model)),
         mounts=files.mounts,
         ports=container.published(model),
@@ -64,6 +68,14 @@ def build(model: Model, stack: Stack, world: World) -> Built:
         labels=model.labels,
     )
     return Built(spec, (), notes, files.paths.model)
+
+
+def _files(model: Model, world: World) -> container.Files | None:
+    """The files that the server is started on; None for a source that names none."""
+    if model.stored is not None:
+        return container.stored_files(model, model.stored)
+    weights = model.source.path
+    return container.files(model, weights, world.model_files.get(str(weights))) if weights is not None else None
 
 
 def dialect_of(model: Model, world: World) -> tuple[Dialect, tuple[str, ...]]:
