@@ -69,7 +69,23 @@ class PullStream(Protocol):
         """Give up the pull; safe to call twice and from any thread."""
 
 
-class Engine(Protocol):
+class ContainerFiles(Protocol):
+    """Files inside a container, running or not, and so those of its volumes too. Raises as Engine does."""
+
+    def get_file(self, ref: str, path: str) -> bytes | None:
+        """Read a small file out of a container, or None when there is none."""
+
+    def get_tree(self, ref: str, path: str) -> Mapping[str, bytes] | None:
+        """All files below a folder of a container, by path relative to it; None when there is no such folder.
+
+        For folders of small files: raises EngineRefused beyond a few MiB.
+        """
+
+    def file_size(self, ref: str, path: str) -> int | None:
+        """Bytes of a file of a container; None when nothing is there, or a folder."""
+
+
+class Engine(ContainerFiles, Protocol):
     """A Docker Engine. Every method raises EngineUnreachable when it does not answer.
 
     Those that take a container's id or name raise ContainerGone when there is none, and EngineRefused, with a
@@ -121,8 +137,13 @@ class Engine(Protocol):
     def pull(self, ref: str) -> PullStream:
         """Bring an image. Nothing happens before the stream is iterated."""
 
-    def probe(self, image: str, args: tuple[str, ...], labels: Mapping[str, str]) -> ProbeResult:
-        """Run a throwaway container of an image that is here, without network and mounts, and remove it."""
+    def probe(
+        self, image: str, args: tuple[str, ...], labels: Mapping[str, str], *, entrypoint: tuple[str, ...] | None = None
+    ) -> ProbeResult:
+        """Run a throwaway container of an image that is here, without network and mounts, and remove it.
+
+        `entrypoint` asks another program of the image than its own.
+        """
 
     def find_network(self, name: str) -> Network | None:
         """The network of that exact name, or None."""
@@ -141,9 +162,6 @@ class Engine(Protocol):
 
     def put_file(self, ref: str, path: str, data: bytes) -> None:
         """Write a small file into a container, running or not. Raises EngineRefused for a read-only root."""
-
-    def get_file(self, ref: str, path: str) -> bytes | None:
-        """Read a small file out of a container, or None when there is none."""
 
     def memory_usage(self, ref: str) -> int | None:
         """Bytes of memory that the container uses now by the engine's own statistics; None when it does not run."""
@@ -183,22 +201,6 @@ class Http(Protocol):
 
     def post(self, url: str, body: Json, *, timeout_s: float, api_key: str | None = None) -> HttpReply:
         """POST JSON."""
-
-
-class ContainerFiles(Protocol):
-    """Files inside a container, running or not, and so those of its volumes too. Raises as Engine does."""
-
-    def get_file(self, ref: str, path: str) -> bytes | None:
-        """Read a small file out of a container, or None when there is none."""
-
-    def get_tree(self, ref: str, path: str) -> Mapping[str, bytes] | None:
-        """All files below a folder of a container, by path relative to it; None when there is no such folder.
-
-        For folders of small files: raises EngineRefused beyond a few MiB.
-        """
-
-    def file_size(self, ref: str, path: str) -> int | None:
-        """Bytes of a file of a container; None when nothing is there, or a folder."""
 
 
 class OllamaApi(Protocol):
