@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from homellm.domain.evidence import LogSummary
+from homellm.domain.signals import Signal
 from homellm.health.lines import LineSplitter, clean
 from homellm.health.signals import read
 from homellm.health.summary import Summariser
@@ -22,6 +23,9 @@ LONGEST_SHAPE = 512
 
 _SLOT_ID = re.compile(rb"\bid +(\d+) \|")
 _SLOT_SIGNALS = frozenset(("slot-launch", "slot-serving", "slot-release"))
+#: What comes again and again from a server that serves, and begins no other load.
+_SERVING = _SLOT_SIGNALS | {"cache-reused", "request-refused"}
+_REUSE = b"reuse"
 _TO_SHAPE = bytes.maketrans(b"123456789", b"0" * 9)
 
 
@@ -32,7 +36,7 @@ class LogReader:
         self._splitter = LineSplitter()
         self._summariser = Summariser()
         self._boring: set[bytes] = set()
-        self._about_slots: set[bytes] = set()
+        self._repeating: dict[bytes, bytes] = {}
         self._settled: set[bytes] = set()
 
     def feed(self, frame: bytes) -> None:
@@ -46,12 +50,12 @@ class LogReader:
         return self._summariser.summary()
 
     def _take(self, lines: list[bytes]) -> None:
-        boring, about_slots, settled = self._boring, self._about_slots, self._settled
+        boring, repeating, settled = self._boring, self._repeating, self._settled
         for line in lines:
             shape = line.translate(_TO_SHAPE)
             if shape in boring:
                 continue
-            if shape in about_slots and (slot := _SLOT_ID.search(line)) and slot[1] in settled:
+            if shape in repeating and (repeating[shape] or _slot(line)) in settled:
                 continue
             self._read(line, shape)
 
@@ -60,18 +64,35 @@ class LogReader:
         signals = [signal for line in clean(raw.decode("utf-8", "replace")) if (signal := read(line)) is not None]
         for signal in signals:
             self._summariser.add(signal)
-        if not signals:
-            self._remember(self._boring, shape)
-        elif len(signals) == 1 and signals[0].id in _SLOT_SIGNALS and not signals[0].source:
-            self._remember(self._about_slots, shape)
-            if signals[0].facts.get("slot") in self._summariser.served_slots:
-                self._settled.add(str(signals[0].facts["slot"]).encode())
-        else:
-            self._settled.clear()  # perhaps another load, whose slots have not served yet
-
-    def _remember(self, shapes: set[bytes], shape: bytes) -> None:
+            if signal.id not in _SERVING and not signal.problem:
+                self._settled.clear()  # perhaps another load, whose slots have not served yet
         if len(shape) > LONGEST_SHAPE:
             return
-        if len(shapes) >= MOST_SHAPES:
-            shapes.clear()
-        shapes.add(shape)
+        if not signals:
+            _make_room(self._boring)
+            self._boring.add(shape)
+        elif len(signals) == 1 and not signals[0].source:
+            self._settle(signals[0], shape)
+
+    def _settle(self, signal: Signal, shape: bytes) -> None:
+        """Remember a line that changes nothing when it comes again in this load."""
+        slot = signal.facts.get("slot")
+        if signal.id in _SLOT_SIGNALS:
+            _make_room(self._repeating)
+            self._repeating[shape] = b""
+            if slot in self._summariser.served_slots:
+                self._settled.add(str(slot).encode())
+        elif signal.id == "cache-reused":
+            _make_room(self._repeating)
+            self._repeating[shape] = _REUSE
+            self._settled.add(_REUSE)
+
+
+def _slot(line: bytes) -> bytes | None:
+    match = _SLOT_ID.search(line)
+    return match[1] if match else None
+
+
+def _make_room(shapes: set[bytes] | dict[bytes, bytes]) -> None:
+    if len(shapes) >= MOST_SHAPES:
+        shapes.clear()

@@ -73,9 +73,7 @@ class Rule:
     hint: Hint = ""
 
     def read(self, line: Line) -> Signal | None:
-        """The signal of a line, None when it is of another kind."""
-        if self.needle not in line.text:
-            return None
+        """The signal of a line that has the needle, None when it is of another kind all the same."""
         match = self.pattern.match(line.text[:HEAD])
         if match is None:
             return None
@@ -128,8 +126,8 @@ def _compiled(needle: str, pattern: str) -> re.Pattern[str]:
 
 def first(rules: Iterable[Rule], line: Line) -> Signal | None:
     """What the first rule that knows the line makes of it."""
+    text = line.text
     for rule in rules:
-        signal = rule.read(line)
-        if signal is not None:
+        if rule.needle in text and (signal := rule.read(line)) is not None:
             return signal
     return None

@@ -13,6 +13,7 @@ from homellm.domain.verdicts import Judgement, Native, Verdict
 PROPS = "/props"
 HEALTH = "/health"
 LOG = "log"
+RECORD = "record"
 INSPECT = "inspect"
 API = "API"
 
@@ -41,9 +42,18 @@ class Case:
         process = self.evidence.process
         return f"process {process.pid}" if process is not None else "process"
 
+    @property
+    def whole_load(self) -> bool:
+        """Whether the log has the load from its first line on: else a buffer that is not seen may still be there."""
+        return self.evidence.log_from_start
+
     def log_says(self, problem: str) -> bool:
         """Whether the log has a problem of that id."""
         return any(signal.id == problem for signal in self.log.problems)
+
+    def where(self, *told: str) -> str:
+        """The witness of these fields of the log, or of `problem:<id>`: the record where the log has lost one."""
+        return RECORD if self.evidence.recorded.intersection(told) else LOG
 
 
 Check = Callable[[Case], Verdict | None]

@@ -6,8 +6,8 @@ import re
 
 from homellm.domain.verdicts import Verdict
 from homellm.domain.world import HostGpu
-from homellm.health.checks.case import EVIDENCE_LEVEL, LOG, Case, judged
-from homellm.health.devices import CPU, is_software
+from homellm.health.checks.case import EVIDENCE_LEVEL, Case, judged
+from homellm.health.devices import CPU, is_software, on_host
 
 _VENDOR_WORDS = {
     "intel": frozenset(("intel", "iris", "arc", "uhd")),
@@ -34,6 +34,7 @@ _COMMON = frozenset(
     )
 )
 _MODEL_DIGITS = 3
+_NONE = "no GPU found"
 _WORD = re.compile(r"[a-z]+|\d+[a-z]*")
 
 
@@ -45,29 +46,46 @@ def device(case: Case) -> Verdict | None:
     asked = case.model.gpu
     if asked is None:
         return None
-    observed = case.log.device
-    if observed is None:
+    observed, where = case.log.device, case.where("device")
+    if observed is None or (observed == CPU and _may_hide_a_gpu(case)):
         return _unseen(case, asked)
     if observed == CPU:
         hint = (
             "Everything runs on the CPU. Has the image a backend for this GPU? homellm explain tells more from its log."
         )
-        return judged("device", asked, CPU, False, LOG, hint=hint, gate=True)
+        return judged("device", asked, CPU, False, where, hint=hint, gate=True)
     if is_software(observed):
         hint = "This is a Vulkan driver on the CPU. Its node or group is missing, or GGML_VK_VISIBLE_DEVICES is set."
-        return judged("device", asked, observed, False, LOG, hint=hint, gate=True)
+        return judged("device", asked, observed, False, where, hint=hint, gate=True)
+    if _nothing_on_it(case):
+        text = f"{observed}, with no layer of the model on it"
+        hint = (
+            "The GPU is there and the model is not on it: too little of its memory is free, or gpu_layers forbids it."
+        )
+        return judged("device", asked, observed, False, LOG, hint=hint, gate=True, text=text)
     passed = _is_declared(case.evidence.gpu, observed, case.log.device_pci)
     hint = "It runs on another GPU than the declared one; check `pci` of the GPU in the stack file."
     if passed is None:
         hint = "The log names a device that cannot be compared with the declared one."
-    return judged("device", asked, observed, passed, LOG, hint=hint, gate=True)
+    return judged("device", asked, observed, passed, where, hint=hint, gate=True)
+
+
+def _nothing_on_it(case: Case) -> bool:
+    """Whether the server computes with a GPU that holds no weights, and nobody asked for that."""
+    buffers = case.log.weights_mib
+    return bool(buffers) and all(map(on_host, buffers)) and case.model.gpu_layers != 0
 
 
 def _unseen(case: Case, asked: str) -> Verdict:
     if case.log_says("no-gpu"):
         hint = "The server found no GPU. See homellm explain on its log."
-        return judged("device", asked, None, False, LOG, hint=hint, gate=True, text="no GPU found")
-    return judged("device", asked, None, None, LOG, hint=EVIDENCE_LEVEL, gate=True)
+        return judged("device", asked, None, False, case.where("problem:no-gpu"), hint=hint, gate=True, text=_NONE)
+    return judged("device", asked, None, None, case.where("device"), hint=EVIDENCE_LEVEL, gate=True)
+
+
+def _may_hide_a_gpu(case: Case) -> bool:
+    """Whether only buffers of the CPU are left of a log that has lost its beginning, and with it perhaps the GPU's."""
+    return not case.whole_load and bool(case.log.weights_mib) and not case.log_says("no-gpu")
 
 
 def _is_declared(gpu: HostGpu | None, observed: str, pci: str | None) -> bool | None:
@@ -103,13 +121,20 @@ def offload(case: Case) -> Verdict | None:
     asked = case.model.gpu_layers
     if asked is None:
         return None
-    observed = case.log.layers_offloaded
+    observed, where = case.log.layers_offloaded, case.where("layers_offloaded", "device")
+    on_cpu = case.log.device == CPU
+    if on_cpu and _may_hide_a_gpu(case):
+        return judged("offload", asked, None, None, where, hint=EVIDENCE_LEVEL)
+    if observed is None and on_cpu:
+        return judged(
+            "offload", asked, 0, asked == 0, where, hint="No GPU is used at all; see the check of the device."
+        )
     if observed is None:
-        return judged("offload", asked, None, None, LOG, hint=EVIDENCE_LEVEL)
+        return judged("offload", asked, None, None, where, hint=EVIDENCE_LEVEL)
     offloaded, total = (int(part) for part in observed.split("/"))
     wanted = {"all": total, "auto": 1}.get(str(asked), 0) if isinstance(asked, str) else min(asked, total)
     hint = (
         f"{total - offloaded} of {total} layers are computed by the CPU. Free memory on the GPU, lower ctx or parallel,"
         " or take a smaller quantisation."
     )
-    return judged("offload", asked, observed, offloaded >= wanted, LOG, hint=hint)
+    return judged("offload", asked, observed, offloaded >= wanted, where, hint=hint)

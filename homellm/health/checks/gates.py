@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from homellm.domain.verdicts import Verdict
-from homellm.health.checks.case import API, EVIDENCE_LEVEL, HEALTH, INSPECT, LOG, PROPS, Case, judged
+from homellm.health.checks.case import API, EVIDENCE_LEVEL, HEALTH, INSPECT, PROPS, RECORD, Case, judged
 
 _OK = 200
 
@@ -20,7 +20,7 @@ def ready(case: Case) -> Verdict:
         hint = "It runs and does not serve yet; look at its log: homellm logs."
         return judged("ready", True, evidence.healthy, evidence.healthy, HEALTH, hint=hint, gate=True, text=sleeping)
     if case.log.ready:
-        return judged("ready", True, True, True, LOG, gate=True)
+        return judged("ready", True, True, True, case.where("ready"), gate=True)
     hint = "Neither /health nor the log could tell. Is the port reachable from here?"
     return judged("ready", True, None, None, HEALTH, hint=hint, gate=True)
 
@@ -28,7 +28,9 @@ def ready(case: Case) -> Verdict:
 def slots(case: Case) -> Verdict:
     """Exactly as many slots as declared: fewer make clients wait, more give each less context."""
     asked = case.model.parallel
-    observed, source = (case.props.total_slots, PROPS) if case.props.total_slots else (case.log.slots, LOG)
+    observed, source = (
+        (case.props.total_slots, PROPS) if case.props.total_slots else (case.log.slots, case.where("slots"))
+    )
     passed = None if observed is None else observed == asked
     hint = EVIDENCE_LEVEL
     if observed is not None:
@@ -41,7 +43,9 @@ def slots(case: Case) -> Verdict:
 def ctx(case: Case) -> Verdict:
     """The tokens of one slot. Padding rounds up, so more is a pass; a pool that all slots share is divided by them."""
     asked = case.model.ctx
-    said, source = (case.props.n_ctx, PROPS) if case.props.n_ctx else (case.log.ctx_per_slot, LOG)
+    said, source = (
+        (case.props.n_ctx, PROPS) if case.props.n_ctx else (case.log.ctx_per_slot, case.where("ctx_per_slot"))
+    )
     if said is None:
         return judged("ctx", asked, None, None, source, hint=EVIDENCE_LEVEL, gate=True)
     observed, text = said, ""
@@ -96,4 +100,5 @@ def _token(case: Case, alias: str) -> Verdict:
         hint = "The server is up and does not answer a request; look at its log: homellm logs."
         return judged("api", asked, alias, False, API, hint=hint, gate=True, text=f"{alias}: {said}")
     came = "a vector" if case.model.embedding else "a token"
-    return judged("api", asked, alias, True, API, gate=True, text=f"{alias}, {came} came back")
+    where = RECORD if "chat" in case.evidence.recorded else API
+    return judged("api", asked, alias, True, where, gate=True, text=f"{alias}, {came} came back")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from homellm.domain.verdicts import Native, Verdict
-from homellm.health.checks.case import EVIDENCE_LEVEL, INSPECT, LOG, Case, judged
+from homellm.health.checks.case import EVIDENCE_LEVEL, INSPECT, Case, judged
 from homellm.health.devices import on_host
 
 #: So much of the weights locked counts as all of them: a page of a mapped header is neither weight nor locked.
@@ -29,7 +29,8 @@ def mlock(case: Case) -> Verdict | None:
     if process is None:
         passed = False if warned else None
         hint = _CAPABILITY if warned else "The process could not be read from here, and only it can tell."
-        return judged("mlock", True, False if warned else None, passed, LOG, hint=hint, gate=True)
+        where = case.where("problem:mlock-failed")
+        return judged("mlock", True, False if warned else None, passed, where, hint=hint, gate=True)
     locked, needed = process.locked_bytes, _weights_in_memory(case)
     source = case.process_source
     if needed is None:
@@ -48,9 +49,12 @@ def mlock(case: Case) -> Verdict | None:
 
 
 def _weights_in_memory(case: Case) -> int | None:
-    """Bytes of weights in main memory: by the log's buffers, else the whole file where no GPU takes a part."""
+    """Bytes of weights in main memory: by the log's buffers, else the whole file where no GPU takes a part.
+
+    A log that has lost its first lines may have lost a buffer with them.
+    """
     host = sum(mib for buffer, mib in case.log.weights_mib.items() if on_host(buffer))
-    if case.log.weights_mib:
+    if case.log.weights_mib and case.whole_load:
         return round(host * _MIB)
     return case.evidence.weights_bytes if case.model.gpu is None else None
 
@@ -60,12 +64,13 @@ def memory(case: Case) -> Verdict | None:
     asked = case.evidence.weights_bytes
     if asked is None:
         return None
-    if not case.log.weights_mib:
-        return judged("memory", asked, None, None, LOG, hint=EVIDENCE_LEVEL)
+    where = case.where("weights_mib")
+    if not case.log.weights_mib or not case.whole_load:
+        return judged("memory", asked, None, None, where, hint=EVIDENCE_LEVEL)
     observed = round(sum(case.log.weights_mib.values()) * _MIB)
     text = ", ".join(f"{size(round(mib * _MIB))} in {name}" for name, mib in case.log.weights_mib.items())
     hint = "The server holds less than the file has; compare the file with its source."
-    return judged("memory", asked, observed, observed >= _SAME * asked, LOG, hint=hint, text=text)
+    return judged("memory", asked, observed, observed >= _SAME * asked, where, hint=hint, text=text)
 
 
 def limits(case: Case) -> Verdict | None:

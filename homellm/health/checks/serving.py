@@ -18,14 +18,15 @@ def cache_reuse(case: Case) -> Verdict | None:
     if case.log_says("cache-reuse-off"):
         hint = "This model's attention cannot shift its cache; set cache_reuse: 0."
         text = "off: not supported by this context"
-        return judged("cache-reuse", asked, 0, False, LOG, hint=hint, text=text)
+        return judged("cache-reuse", asked, 0, False, case.where("problem:cache-reuse-off"), hint=hint, text=text)
     if case.log.cache_reused:
-        return judged("cache-reuse", asked, asked, True, LOG, text="a chunk was reused")
+        return judged("cache-reuse", asked, asked, True, case.where("cache_reused"), text="a chunk was reused")
     if case.log_says("prompt-cache-lost"):
         hint = (
             "Prompts are computed anew from their beginning: hybrid and sliding-window models keep too little of them."
         )
-        return judged("cache-reuse", asked, 0, False, LOG, hint=hint, text="prompts are computed anew")
+        where = case.where("problem:prompt-cache-lost")
+        return judged("cache-reuse", asked, 0, False, where, hint=hint, text="prompts are computed anew")
     hint = "It shows only when a client sends a prompt that shares a chunk with an earlier one."
     return judged("cache-reuse", asked, None, None, LOG, hint=hint)
 
@@ -39,7 +40,7 @@ def reasoning(case: Case) -> Verdict | None:
     if able is not None:
         return judged("reasoning", True, able, able, PROPS, hint=hint)
     if case.log_says("reasoning-preserve-off"):
-        return judged("reasoning", True, False, False, LOG, hint=hint)
+        return judged("reasoning", True, False, False, case.where("problem:reasoning-preserve-off"), hint=hint)
     return judged("reasoning", True, None, None, LOG, hint=EVIDENCE_LEVEL)
 
 
@@ -75,7 +76,7 @@ def flash_attention(case: Case) -> Verdict | None:
         if observed is None
         else f"It is {observed}: this device or model decides otherwise; set flash_attention: auto."
     )
-    return judged("flash-attention", asked, observed, passed, LOG, hint=hint)
+    return judged("flash-attention", asked, observed, passed, case.where("flash_attention"), hint=hint)
 
 
 def kv_cache(case: Case) -> Verdict | None:
@@ -88,7 +89,7 @@ def kv_cache(case: Case) -> Verdict | None:
         return judged("kv-cache", _types(asked.k, asked.v), None, None, LOG, hint=EVIDENCE_LEVEL)
     passed = observed == (asked.k, asked.v)
     hint = "The server uses other types; see its log for why (a quantised V cache needs flash attention)."
-    return judged("kv-cache", _types(asked.k, asked.v), _types(*observed), passed, LOG, hint=hint)
+    return judged("kv-cache", _types(asked.k, asked.v), _types(*observed), passed, case.where("kv_types"), hint=hint)
 
 
 def _types(k: str, v: str) -> str:
@@ -113,4 +114,5 @@ def batch(case: Case) -> Verdict | None:
         return judged("batch", ", ".join(asked), None, None, LOG, hint=EVIDENCE_LEVEL)
     observed_text = ", ".join(filter(None, seen))
     hint = "The server took smaller batches; ubatch may not be larger than batch."
-    return judged("batch", ", ".join(asked), observed_text, all(wanted), LOG, hint=hint)
+    where = case.where("batch", "ubatch")
+    return judged("batch", ", ".join(asked), observed_text, all(wanted), where, hint=hint)

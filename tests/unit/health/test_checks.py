@@ -236,6 +236,12 @@ class TestDevice:
         verdict = self.device(logs.read(logs.data(name)))
         assert (verdict.verdict, verdict.observed) == ("fail", "cpu")
 
+    def test_a_gpu_that_holds_no_weights_is_not_where_the_model_lies(self) -> None:
+        log = replace(self.ON_IRIS, weights_mib={"CPU_Mapped": 92.1}, layers_offloaded="0/31")
+        assert self.device(log).verdict == "fail"
+        unloaded = replace(self.MODEL, gpu_layers=0)
+        assert check("device", unloaded, replace(SEEN, log=log, gpu=IRIS)).verdict == "pass"
+
     def test_a_log_that_cannot_tell_is_unknown(self) -> None:
         assert self.device(logs.read(logs.data("b11669-lavapipe-lv3"))).verdict == "unknown"
         claims = "load_backend: loaded Vulkan backend from x\nload_tensors: offloaded 31/31 layers to GPU\n"
