@@ -61,6 +61,10 @@ StallTimeoutOption = Annotated[
     ),
 ]
 
+NoFitOption = Annotated[
+    bool, typer.Option("--no-fit", help="Start also what, by the reckoning, cannot fit into memory.")
+]
+
 
 def common(ctx: typer.Context, file: Path | None, format_: Format | None, no_color: bool, debug: bool) -> Common:
     """The common options of a verb: its own, and below them those that stood before it."""

@@ -14,6 +14,7 @@ from homellm.cli.options import (
     FormatOption,
     ModelsArgument,
     NoColorOption,
+    NoFitOption,
     common,
 )
 
@@ -27,6 +28,7 @@ def plan(
     detailed_exitcode: Annotated[
         bool, typer.Option("--detailed-exitcode", help="End with 6 when there is something to do.")
     ] = False,
+    no_fit: NoFitOption = False,
     file: FileOption = None,
     format_: FormatOption = None,
     no_color: NoColorOption = False,
@@ -36,7 +38,7 @@ def plan(
     from homellm.cli.run_verb import deploy_options
 
     given = common(ctx, file, format_, no_color, debug)
-    return tell_plan(given, models, deploy_options(given), detailed=detailed_exitcode)
+    return tell_plan(given, models, deploy_options(given, fit=not no_fit), detailed=detailed_exitcode)
 
 
 def tell_plan(given: Common, models: list[str] | None, options: Options, *, detailed: bool = False) -> int:

@@ -12,6 +12,7 @@ from homellm.cli.options import (
     FormatOption,
     ModelsArgument,
     NoColorOption,
+    NoFitOption,
     StallTimeoutOption,
     WaitTimeoutOption,
     common,
@@ -30,6 +31,7 @@ def up(
     remove_orphans: Annotated[
         bool, typer.Option("--remove-orphans", help="Remove containers of models that the file has no more.")
     ] = False,
+    no_fit: NoFitOption = False,
     file: FileOption = None,
     format_: FormatOption = None,
     no_color: NoColorOption = False,
@@ -51,6 +53,7 @@ def up(
         stall_timeout_s=stall_timeout,
         force_recreate=force_recreate,
         remove_orphans=remove_orphans,
+        fit=not no_fit,
     )
     if dry_run:
         return tell_plan(given, models, options)

@@ -14,7 +14,7 @@ from homellm.deploy.settle import other_at_work, settle, unit_of
 from homellm.deploy.telling import failed_report, serving_report, with_verdicts
 from homellm.deploy.unit import Carried, UnitRun, current_of
 from homellm.deploy.verify import Outcome, failed_gates, refusal, verify
-from homellm.domain.events import Note, Progress
+from homellm.domain.events import Progress
 from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model
 from homellm.domain.verdicts import judge
@@ -27,12 +27,10 @@ def converge(model: Model, job: Job, emit: Emit) -> ModelReport:
     """Make one model as declared. Every error that belongs to it is in the report; nothing of homellm's is raised."""
     unit = unit_of(model, job.stack, job.world)
     try:
-        desired, unit, problems = settle(model, job.stack, job.world)
+        desired, unit, problems = settle(model, job.stack, job.world, fit=job.options.fit)
         problems += other_at_work(unit, model.name, job)
         if problems:
             return failed_report(model, problems, current_of(unit, job))
-        for note in desired.notes:
-            emit(Note(note, model=model.name))
         subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world)
         proof = _Proof(model, job, emit, subject)
         carried = UnitRun(desired, unit, job, emit, model.gpu or "cpu", proof.prove, proof.prove_old).run()

@@ -29,7 +29,7 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
     problems: list[Problem] = []
     assumed: list[str] = []
     for model in models:
-        desired, unit, found = settle(model, stack, world)
+        desired, unit, found = settle(model, stack, world, fit=options.fit)
         if desired.assumed:
             assumed.append(model.name)
         if found:

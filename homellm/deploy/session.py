@@ -46,6 +46,7 @@ class Options:
     """What people ask of a verb. `wait_timeout_s` is the total for all models, `stall_timeout_s` for no progress.
 
     `engine_return_s` is how long an engine that went away during the verb is waited for.
+    Without `fit` a model is started although the reckoning says that it cannot fit into memory.
     """
 
     wait_timeout_s: float = 600
@@ -53,4 +54,5 @@ class Options:
     engine_return_s: float = 60
     force_recreate: bool = False
     remove_orphans: bool = False
+    fit: bool = True
     debug: bool = False

@@ -23,14 +23,14 @@ def unit_of(model: Model, stack: Stack, world: World) -> Unit:
     return sort_unit(container_name(stack, model), model.name, world.containers)
 
 
-def settle(model: Model, stack: Stack, world: World) -> tuple[Desired, Unit, tuple[Problem, ...]]:
+def settle(model: Model, stack: Stack, world: World, *, fit: bool = True) -> tuple[Desired, Unit, tuple[Problem, ...]]:
     """What is wanted, what is there, and what is known to stop it before anything is made.
 
     Advice, which stops nothing, is among the notes of what is wanted.
     """
     desired = desire(model, stack, world)
     unit = unit_of(model, stack, world)
-    return with_advice(desired, desired.problems + preflight(model, stack, unit, world), unit)
+    return with_advice(desired, desired.problems + preflight(model, stack, unit, world, fit=fit), unit)
 
 
 def with_advice(desired: Desired, found: tuple[Problem, ...], unit: Unit) -> tuple[Desired, Unit, tuple[Problem, ...]]:

@@ -1,4 +1,4 @@
-"""One unit, of any kind of server, from what is to what is wanted: planned, carried out, proved, committed or undone."""
+"""One unit, of any kind of server: planned, carried out, proved, committed or undone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from homellm.deploy.job import Job
 from homellm.deploy.scope import Scope, shielded
 from homellm.deploy.session import Emit
 from homellm.deploy.swap import Swap, Verify
-from homellm.domain.events import Progress
+from homellm.domain.events import Note, Progress
 from homellm.domain.names import LABEL_MAKER, LABEL_STACK
 from homellm.domain.steps import StartContainer
 from homellm.domain.world import Container
@@ -53,6 +53,8 @@ class UnitRun:
         plan = reconcile(desired, self.unit, force=self.job.options.force_recreate)
         if not plan:
             return Carried(changed=False)
+        for note in desired.notes:
+            self.emit(Note(note, model=desired.unit))
         swap = Swap(self.job.ports, self.job.scope, self.emit, self.prove, self.job.options.engine_return_s)
         try:
             with self._turn():

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from homellm.domain.ollama import LoadedModel
 from homellm.domain.signals import Signal
 from homellm.domain.world import Container, HostGpu, Process
 
@@ -108,7 +109,9 @@ class Evidence:
     """Everything a verification saw; None for a witness that could not be asked.
 
     `reachable` tells whether there was any way from here to the server's port; `url` is the one that was used.
-    `log` covers the present run only; `log_from_start` is False when its first lines are lost to rotation.
+    `log` covers the present run only; `log_from_start` is False when its first lines are lost to rotation, and then what
+    it tells of the load may be a part. `recorded` names what the record of this run remembers and the log has lost:
+    fields of `log`, `problem:<id>`, `chat`.
     `gpu` is the host's GPU that was declared, after resolution. `weights_bytes` come from the model file's header.
     `tool_call` is a request that must call a tool, asked only where the model's template claims that it can.
     """
@@ -126,3 +129,26 @@ class Evidence:
     weights_bytes: int | None = None
     ready_s: float | None = None
     tool_call: Chat | None = None
+    recorded: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class OllamaEvidence:
+    """What was seen of one model on an Ollama server.
+
+    `load` is the last load of its blob in the server's present run, None when the log does not tell of one; `loads` are
+    all of them. `loaded` is the model in /api/ps, None when it is not in memory, and `asked_ps` tells whether that
+    could be asked.
+    """
+
+    container: Container | None = None
+    url: str = ""
+    version: str = ""
+    load: Load | None = None
+    loads: tuple[Load, ...] = ()
+    loaded: LoadedModel | None = None
+    asked_ps: bool = False
+    chat: Chat | None = None
+    log: LogSummary = field(default_factory=LogSummary)
+    gpu: HostGpu | None = None
+    ready_s: float | None = None

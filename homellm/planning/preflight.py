@@ -8,15 +8,17 @@ from homellm.domain.stack import Model, Stack
 from homellm.domain.world import Container, ModelFile, World
 from homellm.errors import Problem
 from homellm.planning.host_problems import file_advice
+from homellm.planning.memory import memory_problem
 from homellm.planning.mlock import mlock_problem
 from homellm.planning.ports import port_problem
 from homellm.planning.units import Unit, split_name
 
 
-def preflight(model: Model, stack: Stack, unit: Unit, world: World) -> tuple[Problem, ...]:
-    """Everything that is known to stand in the way of `model`: its file, its CPUs, its port, its name, its memory lock.
+def preflight(model: Model, stack: Stack, unit: Unit, world: World, *, fit: bool = True) -> tuple[Problem, ...]:
+    """Everything that is known to stand in the way of `model`: its file, CPUs, port, name, memory and memory lock.
 
-    A problem with exit code OK is advice: it may stand in the way, and stops nothing.
+    Without `fit` nothing is reckoned: for somebody who knows better than the reckoning. A problem with exit code OK is
+    advice: it may stand in the way, and stops nothing.
     """
     file = world.model_files.get(str(model.source.path)) if model.source.path else None
     own = tuple(container.name for container in unit.containers)
@@ -27,6 +29,7 @@ def preflight(model: Model, stack: Stack, unit: Unit, world: World) -> tuple[Pro
         _name(model, unit, stack, world),
         mlock_problem(model, world.host, world.engine, file.weights_bytes if file else None),
         *file_advice(model, world.host, world.engine),
+        memory_problem(model, stack, world) if fit else None,
     )
     return tuple(problem for problem in found if problem is not None)
 

@@ -147,8 +147,8 @@ def _ctx_forced(case: OllamaCase) -> Verdict | None:
         return None
     others = sorted({ctx for ctx in contexts if ctx != contexts[0]})
     hint = (
-        f"A client asked with num_ctx {', '.join(map(str, others))}: each such request loads the model anew, and so does"
-        " the next one without it. Remove num_ctx from that client."
+        f"A client asked with num_ctx {', '.join(map(str, others))}: each such request loads the model anew, and so"
+        " does the next one without it. Remove num_ctx from that client."
     )
     return judged("ctx-forced", contexts[0], others[-1] if others else contexts[0], not others, LOG, hint=hint)
 
@@ -161,7 +161,7 @@ def _exposure(case: OllamaCase) -> Verdict | None:
 def _ollama_words(verdict: Verdict | None) -> Verdict | None:
     if verdict is None or verdict.verdict != "fail":
         return verdict
-    hint = "Ollama has no key of its own: everybody who reaches this machine can use and delete models. Set bind: 127.0.0.1."
+    hint = "Ollama has no key: everybody who reaches this machine can use and delete models. Set bind: 127.0.0.1."
     return replace(verdict, hint=hint)
 
 
