@@ -62,7 +62,7 @@ def device(case: Case) -> Verdict | None:
         hint = (
             "The GPU is there and the model is not on it: too little of its memory is free, or gpu_layers forbids it."
         )
-        return judged("device", asked, observed, False, LOG, hint=hint, gate=True, text=text)
+        return judged("device", asked, observed, False, where, hint=hint, gate=True, text=text)
     passed = _is_declared(case.evidence.gpu, observed, case.log.device_pci)
     hint = "It runs on another GPU than the declared one; check `pci` of the GPU in the stack file."
     if passed is None:
