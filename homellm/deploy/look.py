@@ -16,6 +16,7 @@ from homellm.domain.verdicts import State, Verdict, judge
 from homellm.domain.world import Container
 from homellm.errors import Problem
 from homellm.health.checks import judge_all
+from homellm.health.merge import merge, reaches_back
 
 
 def look(model: Model, container: Container | None, subject: Subject, ports: Ports) -> ModelReport:
@@ -31,7 +32,9 @@ def look(model: Model, container: Container | None, subject: Subject, ports: Por
     if record is None:
         return examine(model, container, subject, ports)
     evidence = observe_quickly(container, subject, ports)
-    evidence = replace(evidence, log=record.log, log_from_start=True, chat=record.chat)
+    log, recorded = merge(evidence.log, record.log)
+    recorded |= {"chat"} if record.chat is not None else set()
+    evidence = replace(evidence, log=log, log_from_start=reaches_back(log), chat=record.chat, recorded=recorded)
     verdicts = judge_all(model, evidence, expected_path=subject.expected_path)
     return _judged(model, container, verdicts, evidence)
 

@@ -17,6 +17,7 @@ from homellm.domain.world import Container, HostGpu, World
 from homellm.errors import HomellmError, Problem
 from homellm.gpu import resolve
 from homellm.health.lines import LineDecoder
+from homellm.health.merge import merge, reaches_back
 from homellm.health.signals import read_line
 from homellm.health.summary import Summariser
 from homellm.ports import HttpReply
@@ -77,11 +78,12 @@ def observe_ready(
 
 def observe_now(container: Container, subject: Subject, ports: Ports) -> Evidence:
     """Everything that can be seen of a container at any time: its whole log of this run, and one real request."""
-    log = read_log(container, ports)
+    log, recorded = read_log(container, ports), frozenset[str]()
     record = read_record(container, ports)
-    if log.slots is None and record is not None:
-        log = replace(record.log, problems=record.log.problems + log.problems)  # the load lines are lost to rotation
-    return _evidence(container, subject, log, ports, ready_s=None, ask=True, timeout_s=TOKEN_S)
+    if record is not None:
+        log, recorded = merge(log, record.log)  # rotation may have taken the lines of the load
+    evidence = _evidence(container, subject, log, ports, ready_s=None, ask=True, timeout_s=TOKEN_S)
+    return replace(evidence, recorded=recorded)
 
 
 def observe_quickly(container: Container, subject: Subject, ports: Ports) -> Evidence:
@@ -149,7 +151,7 @@ def _evidence(
         props=ask_props(url, ports.http, key) if url else None,
         chat=chat,
         log=log,
-        log_from_start=log.slots is not None or log.model_path is not None,
+        log_from_start=reaches_back(log),
         process=ports.host.process(container),
         gpu=subject.gpu,
         weights_bytes=subject.weights_bytes,
