@@ -109,9 +109,9 @@ class Evidence:
     """Everything a verification saw; None for a witness that could not be asked.
 
     `reachable` tells whether there was any way from here to the server's port; `url` is the one that was used.
-    `log` covers the present run only; `log_from_start` is False when its first lines are lost to rotation, and then what
-    it tells of the load may be a part. `recorded` names what the record of this run remembers and the log has lost:
-    fields of `log`, `problem:<id>`, `chat`.
+    `log` covers the present run only; `log_from_start` is False when its first lines are lost to rotation, and then
+    what it tells of the load may be a part. `recorded` names what the record of this run remembers and the log has
+    lost: fields of `log`, `problem:<id>`, `chat`.
     `gpu` is the host's GPU that was declared, after resolution. `weights_bytes` come from the model file's header.
     `tool_call` is a request that must call a tool, asked only where the model's template claims that it can.
     """
