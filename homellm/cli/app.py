@@ -9,6 +9,7 @@ import typer
 from homellm.cli.check import check
 from homellm.cli.config import config
 from homellm.cli.down import down
+from homellm.cli.examples import epilog
 from homellm.cli.explain import explain
 from homellm.cli.fit import fit
 from homellm.cli.logs import logs
@@ -18,6 +19,7 @@ from homellm.cli.ps import ps
 from homellm.cli.pull import pull
 from homellm.cli.render import render
 from homellm.cli.restart import restart
+from homellm.cli.schema import schema
 from homellm.cli.up import up
 from homellm.cli.verbs import Verbs
 from homellm.cli.version import version
@@ -37,8 +39,8 @@ def build() -> typer.Typer:
         epilog=_EPILOG,
     )
     app.callback()(root)
-    for verb in (up, down, restart, pull, plan, check, ps, logs, fit, explain, render, config, version):
-        app.command()(verb)
+    for verb in (up, down, restart, pull, plan, check, ps, logs, fit, explain, render, config, schema, version):
+        app.command(epilog=epilog(verb.__name__))(verb)
     return app
 
 

@@ -30,8 +30,7 @@ def explain(
     """Say what happened in a server's log, and what to do about it.
 
     The log of a llama-server or an Ollama server, in any form: docker logs, with -t or of Compose, the journal, JSON
-    lines, with colours, of one model or of a router with several. Example:
-    docker logs nuc-lfm2.5 2>&1 | homellm explain
+    lines, with colours, of one model or of a router with several.
     """
     from homellm.cli import streams
     from homellm.errors import ExitCode

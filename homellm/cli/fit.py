@@ -50,8 +50,8 @@ def fit(
 ) -> int:
     """Reckon what models need of memory, and how many slots fit.
 
-    Reads only the headers of the models, and needs no engine. Example: homellm fit --file x.gguf --ctx 4096
-    --parallel 3 --memory 8191MiB --free 7113MiB
+    Reads only the headers of the models, and needs no engine. A file is a model or a stack; what the GPU has is given
+    by --memory where its driver does not tell.
     """
     given = common(ctx, None, format_, no_color, debug)
     asked = _asked(parallel, slot_ctx, memory, free, fit_target)

@@ -13,14 +13,13 @@ from homellm.errors import UsageError
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Run", ("up", "down", "restart", "pull")),
     ("Look", ("plan", "check", "ps", "logs", "fit", "explain")),
-    ("Print", ("render", "config", "version")),
+    ("Print", ("render", "config", "schema", "version")),
 )
 
 #: Verbs of the design that this version lacks.
 LATER = frozenset(
     {
         "doctor",
-        "schema",
         "endpoints",
         "init",
         "import",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from homellm.cli.app import build
+from homellm.cli.examples import EXAMPLES
 from homellm.cli.main import main
 from homellm.cli.verbs import LATER, SECTIONS
 
@@ -87,3 +89,17 @@ def test_the_shell_completes_verbs_and_options() -> None:
         env=environ,
     )
     assert sorted(done.stdout.split()) == ["render", "restart"]
+
+
+def test_every_verb_ends_its_help_with_one_example_that_the_command_line_takes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert set(EXAMPLES) == {name for _, names in SECTIONS for name in names}
+    for name, (command, purpose) in EXAMPLES.items():
+        assert main([name, "--help"]) == 0
+        lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+        assert lines[-2:] == [f"Example: {purpose}", command]
+        words = shlex.split(command.rpartition("| ")[2].partition(" > ")[0])
+        assert words[0] == "homellm"
+        assert main([*words[1:], "--help"]) == 0, "its options are read before help is given"
+        assert capsys.readouterr().out.startswith(f"Usage: homellm {name}")
