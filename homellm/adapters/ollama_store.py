@@ -45,16 +45,13 @@ class StoreReader:
 
     def models(self) -> tuple[StoredModel, ...]:
         """All models, by name; empty for a store that cannot be read."""
-        try:
-            manifests = self._files.manifests()
-        except StoreUnreadable:
-            return ()
-        named = ((name_of_path(path), manifests[path]) for path in sorted(manifests))
-        return tuple(self._read(name, manifest) for name, manifest in named if name is not None)
+        return self._all(b"")
 
     def with_blob(self, blob: str) -> tuple[StoredModel, ...]:
         """The models whose weights are the blob `sha256-<hex>`."""
-        return tuple(model for model in self.models() if model.blob_name == blob.replace(":", "-"))
+        named = blob.replace(":", "-")
+        digits = named.rpartition("-")[2].encode()
+        return tuple(model for model in self._all(digits) if model.blob_name == named)
 
     def free_bytes(self) -> int | None:
         """What the disk has left; None where that cannot be seen."""
@@ -67,6 +64,15 @@ class StoreReader:
             return ""
         done, total = (sum(pair[index] for pair in broken) / 1e6 for index in (0, 1))
         return f"; a pull was broken off there at {done:.0f} of {total:.0f} MB, and goes on where it stood"
+
+    def _all(self, having: bytes) -> tuple[StoredModel, ...]:
+        """The models whose manifests have this text in them."""
+        try:
+            manifests = self._files.manifests()
+        except StoreUnreadable:
+            return ()
+        named = ((name_of_path(path), manifests[path]) for path in sorted(manifests) if having in manifests[path])
+        return tuple(self._read(name, manifest) for name, manifest in named if name is not None)
 
     def _read(self, name: OllamaName, manifest: bytes) -> StoredModel:
         return read_model(name, manifest, self._files)
