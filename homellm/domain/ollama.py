@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -125,3 +127,64 @@ class ShownModel:
     def embedding(self) -> bool:
         """Whether it makes embeddings and no text: Ollama gives such models one slot without a word."""
         return "embedding" in self.capabilities and "completion" not in self.capabilities
+
+
+_PARAMETER = re.compile(r"(\S+)\s+(.*\S)")
+
+
+def stored_from_api(listed: ListedModel, shown: ShownModel) -> StoredModel:
+    """What the API alone tells of a model, for a server whose store cannot be read.
+
+    Layers other than weights are unknown: adapters and projectors do not show. `state` is cloud for a model that runs
+    elsewhere, no-weights where no path of the weights is told.
+    """
+    blob = "/".join(shown.blob_path.split("/")[-2:]) if shown.blob_path else None
+    state: StoredState = "cloud" if shown.remote_host else "ok" if blob else "no-weights"
+    return StoredModel(
+        name=listed.name,
+        state=state,
+        reason="" if state == "ok" else f"{listed.name} has no weights here",
+        digest=listed.digest,
+        blob=blob,
+        blob_digest=blob.rpartition("/")[2].replace("-", ":") if blob else None,
+        size_bytes=listed.size_bytes,
+        total_bytes=listed.size_bytes,
+        system=shown.system or None,
+        params=MappingProxyType(_parameters(shown.parameters)),
+        family=shown.family,
+        families=shown.families,
+        quantization=shown.quantization,
+        remote_host=shown.remote_host,
+    )
+
+
+def _parameters(text: str) -> dict[str, Param]:
+    """The lines of /api/show's `parameters`: a name, blanks, and a number or a quoted text; `stop` comes repeatedly."""
+    found: dict[str, Param] = {}
+    for line in text.splitlines():
+        match = _PARAMETER.fullmatch(line.strip())
+        if match is None:
+            continue
+        name, value = match[1], _value(match[2])
+        if name == "stop":
+            before = found.get(name, ())
+            found[name] = (*(before if isinstance(before, tuple) else ()), str(value))
+        else:
+            found[name] = value
+    return found
+
+
+def _value(text: str) -> bool | int | float | str:
+    if text.startswith('"'):
+        try:
+            return str(json.loads(text))
+        except ValueError:
+            return text.strip('"')
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
