@@ -37,6 +37,7 @@ class LoadState:
         self.offload_line: Signal | None = None
         self.used: dict[str, Signal] = {}
         self.rows: list[MemoryRow] = []
+        self.row_lines: list[Signal] = []
         self.threads: int | None = None
         self.cache_reused = False
         self.amx_not_ready = False
@@ -138,12 +139,13 @@ class LoadState:
             self.flash = "on" if signal.facts.get("state") == "enabled" else "off"
 
     def _rows_begin(self, _: Signal) -> None:
-        self.rows = []
+        self.rows, self.row_lines = [], []
 
     def _row(self, signal: Signal) -> None:
         if len(self.rows) < _MOST_ROWS:
             keys = ("total", "free", "self", "model", "context", "compute", "unaccounted")
             numbers = {f"{key}_mib": _int(signal, key) for key in keys}
+            self.row_lines.append(signal)
             self.rows.append(MemoryRow(device=str(signal.facts.get("device")), **numbers))
 
     def _threads(self, signal: Signal) -> None:

@@ -13,21 +13,12 @@ from homellm.health.rules_flags import DEVICE_HINT
 
 Phase = Literal["starting", "loading", "running", "ended"]
 
-#: Lines that a process writes before it loads anything: after a load they begin the next process.
-_STARTUP = frozenset(
-    (
-        "server-init",
-        "build",
-        "verbosity",
-        "system-info",
-        "backend",
-        "flag-deprecated",
-        "flag-unknown",
-        "setting-invalid",
-    )
-)
-#: Of those, each process writes these once.
+#: What each process writes once, before it loads anything.
 _ONCE = frozenset(("server-init", "build", "verbosity"))
+#: What the argument parser writes: whenever it comes, a process has begun.
+_ARGUMENTS = frozenset(("flag-deprecated", "flag-unknown", "setting-invalid"))
+#: What comes early, in some builds only with the first load: it begins a process after one that served or ended.
+_EARLY = frozenset(("backend", "system-info", "no-gpu"))
 #: What libraries and the argument parser write without the server's prefix, also where it has one.
 _UNSTAMPED = re.compile(
     r"ggml_|GGML_|load_backend|AMX |CUDA error|ROCm error|terminate called|  what\(\)|  Device \d|warning: |error[: ]|"
@@ -56,7 +47,7 @@ class ProcessState:
         self.build: str | None = None
         self.verbosity: int | None = None
         self.threads: int | None = None
-        self.devices: dict[str, str] = {}
+        self.devices: dict[str, Signal] = {}
         self._problems = Problems()
         self._once: set[str] = set()
 
@@ -89,10 +80,11 @@ class ProcessState:
         return _UNSTAMPED.match(signal.line) is not None
 
     def _begins_process(self, signal: Signal) -> bool:
-        if signal.id in _ONCE and signal.id in self._once:
+        if signal.id in self._once or (signal.id in _ONCE and self.phase in ("running", "ended")):
             return True
-        begins = signal.id in _STARTUP or (signal.id == "no-gpu" and signal.line.startswith(("warning", "ggml_vulkan")))
-        return begins and self.phase != "starting"
+        if signal.id in _ARGUMENTS or (signal.id == "no-gpu" and signal.line.startswith("warning")):
+            return self.phase != "starting"
+        return signal.id in _EARLY and self.phase in ("running", "ended")
 
     def _live(self, signal: Signal) -> None:
         """Where in its life the process is."""
@@ -141,7 +133,7 @@ class ProcessState:
             case "system-info":
                 self.threads = int(str(facts["n_threads"]))
             case "device-listed" | "device-used" if len(self.devices) < _MOST_DEVICES:
-                self.devices[str(facts["device"])] = str(facts["name"])
+                self.devices[str(facts["device"])] = signal
 
     def _add_problem(self, signal: Signal) -> None:
         """A load's problems go with the load; what was wrong before it, or while serving, concerns the process."""
@@ -165,7 +157,8 @@ class ProcessState:
         load = self.load
         names = gpu_names(load.buffers) or list(load.used)
         if names:
-            return ", ".join(full_name(name, self.devices) for name in names)
+            known = {device: str(signal.facts["name"]) for device, signal in self.devices.items()}
+            return ", ".join(full_name(name, known) for name in names)
         if load.buffers:
             return CPU
         if load.rows:
@@ -210,12 +203,15 @@ class ProcessState:
         return tuple(found)
 
     def _software_device(self) -> Signal | None:
-        """The line that says that a driver on the CPU is used as if it were a GPU."""
-        used = self.load.used.values()
-        return next((signal for signal in used if is_software(str(signal.facts.get("name")))), None)
+        """The line that names a driver on the CPU, where that is the device in use."""
+        if not is_software(self.device or ""):
+            return None
+        named = (*self.load.used.values(), *self.devices.values(), *self.load.row_lines)
+        return next((signal for signal in named if is_software(signal.line)), None)
 
     def _partial(self) -> bool:
-        if self.load.offloaded is None or self.device in (None, CPU):
+        """Whether a GPU has a part of the layers; none at all is a matter of the device where no GPU is seen."""
+        if self.load.offloaded is None or self.device == CPU:
             return False
         offloaded, total = self.load.offloaded
-        return offloaded < total
+        return offloaded < total and (offloaded > 0 or self.device is not None)

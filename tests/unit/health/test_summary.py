@@ -39,6 +39,50 @@ def test_a_crash_loop_is_one_problem_however_often_it_came_round() -> None:
     assert not summary.ready
 
 
+def test_a_process_killed_while_loading_and_started_again() -> None:
+    killed = logs.data("b11669-cpuoom").decode() + "\n"
+    gpu = "warning: no usable GPU found, --gpu-layers option will be ignored\n"
+    summary = logs.read((gpu + killed) * 3 + gpu + GOOD)
+    assert (summary.ready, summary.slots) == (True, 3)
+    assert [(problem.id, problem.facts["count"]) for problem in summary.problems] == [("no-gpu", 1), ("no-auth", 1)]
+
+
+def test_a_backend_that_is_loaded_with_the_model_begins_no_other_process() -> None:
+    log = (
+        "srv    load_model: loading model '/m/x.gguf'\n"
+        "ggml_vulkan: No devices found.\n"
+        "load_backend: loaded CPU backend from /usr/lib/ggml/libggml-cpu-zen4.so\n"
+        "srv  llama_server: model loaded\n"
+    )
+    summary = logs.read(log)
+    assert (summary.ready, summary.model_path, summary.device) == (True, "/m/x.gguf", "cpu")
+
+
+def test_a_driver_on_the_cpu_is_named_by_whatever_line_names_it() -> None:
+    old = (
+        "ggml_vulkan: 0 = llvmpipe (LLVM 15.0.7, 256 bits) (llvmpipe) | uma: 0 | fp16: 1 | warp size: 8\n"
+        "srv    load_model: loading model '/m/x.gguf'\n"
+    )
+    buffer = "load_tensors: loading model tensors\nload_tensors:      Vulkan0 model buffer size =    92.10 MiB\n"
+    assert logs.problem_ids(logs.read(old)) == []  # it is there, and nothing says that it is used
+    assert logs.problem_ids(logs.read(old + buffer)) == ["cpu-device"]
+    json_at_level_3 = (
+        '{"type":"log","time":1,"level":"info","msg":"srv    load_model: loading model \'/m/x.gguf\'\\n"}\n'
+        '{"type":"fit_memory_breakdown","data":{"unit":"MiB","rows":[{"kind":"device","name":"Vulkan0","description":'
+        '"llvmpipe (LLVM 21.1.8, 256 bits)","total":24105,"free":23600,"self":69,"model":47,"context":6,"compute":15,'
+        '"unaccounted":435},{"kind":"host","name":"Host","self":93,"model":73,"context":15,"compute":5}]}}\n'
+    )
+    summary = logs.read(json_at_level_3)
+    assert summary.device == "Vulkan0 llvmpipe (LLVM 21.1.8, 256 bits)"
+    assert logs.problem_ids(summary) == ["cpu-device"]
+
+
+def test_a_part_of_the_layers_is_told_also_where_the_buffers_are_lost() -> None:
+    assert logs.problem_ids(logs.read("load_tensors: offloaded 20/33 layers to GPU\n")) == ["layers-partial"]
+    assert logs.problem_ids(logs.read("load_tensors: offloaded 33/33 layers to GPU\n")) == []
+    assert logs.problem_ids(logs.read("load_tensors: offloaded 0/33 layers to GPU\n")) == []
+
+
 def test_a_process_without_prefixes_after_one_with_them() -> None:
     summary = logs.read(GOOD + logs.data("b11669-noprefix").decode())
     assert (summary.ready, summary.slots, summary.ctx_per_slot) == (True, 1, 512)
