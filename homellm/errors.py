@@ -130,9 +130,9 @@ class NameTaken(EngineRefused):
 
 
 class PullFailed(Refused):
-    """An image cannot be had: it does not exist, the registry is out of reach, or the disk is full.
+    """An image or a model cannot be had: it does not exist, what has it is out of reach, or the disk is full.
 
-    `original` is the engine's own text, shown under --debug.
+    `original` is the engine's or the hub's own text, shown under --debug.
     """
 
     default_id = "pull-failed"
@@ -140,6 +140,12 @@ class PullFailed(Refused):
     def __init__(self, message: str, *, hint: str = "", id: str = "", original: str = "") -> None:
         super().__init__(message, hint=hint, id=id)
         self.original = original
+
+
+class HubUnreachable(PullFailed):
+    """No model hub answers: none there, switched off, or not in time."""
+
+    default_id = "hub-unreachable"
 
 
 class OllamaFailed(Refused):

@@ -66,14 +66,17 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a model's weights come from. `kind` gguf: `path` is absolute; hf and ollama: `ref` is the rest."""
+    """Where a model's weights come from. `kind` gguf: `path` is absolute; hf and ollama: `ref` is the rest.
+
+    Of an hf source `path` is where its file stands in the hub's cache, set once that is known; the stack file has none.
+    """
 
     kind: Literal["gguf", "hf", "ollama"]
     ref: str
     path: Path | None = None
 
     def __str__(self) -> str:
-        return f"{self.kind}:{self.path or self.ref}"
+        return f"{self.kind}:{(self.kind == 'gguf' and self.path) or self.ref}"
 
 
 @dataclass(frozen=True, slots=True)

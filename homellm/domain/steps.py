@@ -44,6 +44,14 @@ class PullImage(Step):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PullModel(Step):
+    """Bring a model's files from a hub; `target` is the source, `size_bytes` what has to come, None when unknown."""
+
+    kind: ClassVar[str] = "pull"
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateNetwork(Step):
     """Make the network of the stack."""
 

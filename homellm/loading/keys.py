@@ -64,10 +64,10 @@ class GpuKeys(Keys):
 class ModelKeys(Keys):
     """A model: what serves it, from which weights, with which resources. `defaults` has the same keys."""
 
-    source: Annotated[Source | None, *read_by(sources.source, type="string", pattern=r"^(gguf|ollama):|\$")] = Field(
+    source: Annotated[Source | None, *read_by(sources.source, type="string", pattern=r"^(gguf|hf|ollama):|\$")] = Field(
         None,
-        description="The weights: `gguf:PATH`, relative to the stack file, or `ollama:MODEL`. Required, here or in "
-        "defaults.",
+        description="The weights: `gguf:PATH`, relative to the stack file, `hf:ORG/REPO:QUANT` of Hugging Face's hub, "
+        "or `ollama:MODEL`. Required, here or in defaults.",
     )
     runner: Annotated[
         RunnerName | None,
@@ -136,7 +136,7 @@ class ModelKeys(Keys):
         None, description="The server's image, by tag or digest. Default: the official one for the GPU's api."
     )
     pull: Annotated[PullPolicy | None, *PULL_POLICIES] = Field(
-        None, description="When the image is pulled: missing, always or never. Default missing."
+        None, description="When its image and its hf: model are pulled: missing, always or never. Default missing."
     )
     cpuset: Cpuset | None = Field(
         None, description="The CPUs it may run on: 0-3 or 0,2,4-7. The number of threads follows from it."

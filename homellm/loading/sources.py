@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationInfo
 
+from homellm.domain.hub import parse_ref
 from homellm.domain.ollama_names import parse_name
 from homellm.domain.stack import Source
-from homellm.loading.absent import ABSENT_SOURCES
+from homellm.loading.absent import ABSENT_FALLBACK_SOURCES
 from homellm.loading.compound import absolute
 from homellm.loading.paths import shorten
 from homellm.loading.values import absent, complain, filled, listing, nearest
 
 
 def source(value: Any, info: ValidationInfo) -> Source:
-    """`gguf:PATH` or `ollama:MODEL`."""
+    """`gguf:PATH`, `hf:ORG/REPO[:QUANT]` or `ollama:MODEL`."""
     word = filled(value).strip()
-    kind, rest = _kind_of_source(word, ("gguf", "ollama"))
+    kind, rest = _kind_of_source(word, ("gguf", "hf", "ollama"))
     if kind == "ollama":
         return _ollama_model(rest)
+    if kind == "hf":
+        return _hub_model(rest)
     if not rest:
         raise complain("wrong-value", "names no file after `gguf:`", "Write `source: gguf:/path/to/model.gguf`.")
     return Source("gguf", rest, absolute(rest, info))
@@ -34,17 +40,19 @@ def fallback_source(value: Any, info: ValidationInfo) -> Source:
             "is a model of Ollama's store, which is tried before it anyway",
             "Write `fallback_source: gguf:/path/to/model.gguf`.",
         )
-    _, rest = _kind_of_source(word, ("gguf",))
+    _, rest = _kind_of_source(word, ("gguf",), ABSENT_FALLBACK_SOURCES)
     if not rest:
         raise complain("wrong-value", "names no file after `gguf:`")
     return Source("gguf", rest, absolute(rest, info))
 
 
-def _kind_of_source(word: str, kinds: tuple[str, ...]) -> tuple[str, str]:
-    """What stands before the first colon, one of `kinds`, and the rest."""
+def _kind_of_source(
+    word: str, kinds: tuple[str, ...], missing: Mapping[str, str] = MappingProxyType({})
+) -> tuple[str, str]:
+    """What stands before the first colon, one of `kinds`, and the rest; `missing` are known, not in this version."""
     kind, colon, rest = word.partition(":")
-    if colon and kind in ABSENT_SOURCES:
-        raise absent(f"begins with `{kind}:`", ABSENT_SOURCES[kind])
+    if colon and kind in missing:
+        raise absent(f"begins with `{kind}:`", missing[kind])
     if not colon or kind not in kinds:
         known = listing([f"`{one}:`" for one in kinds])
         reason = f"is `{shorten(word)}`, which does not begin with {known}"
@@ -67,9 +75,19 @@ def _ollama_model(rest: str) -> Source:
     return Source("ollama", rest)
 
 
+def _hub_model(rest: str) -> Source:
+    try:
+        return Source("hf", str(parse_ref(rest)))
+    except ValueError as error:
+        hint = "Write `source: hf:org/repo:Q4_K_M`, or `hf:org/repo/file.gguf`."
+        raise complain("wrong-value", f"is `{shorten(rest)}`, which {error}", hint) from error
+
+
 def _source_hint(word: str, kinds: tuple[str, ...]) -> str:
     if word.startswith(("/", "~", ".")) or (word.endswith(".gguf") and ":" not in word):
         return f"Write `source: gguf:{shorten(word)}`."
+    if "hf" in kinds and re.match(r"(https?://)?(hf\b|hugging)", word):
+        return "Write `source: hf:org/repo:Q4_K_M`, or `hf:org/repo/file.gguf`."
     kind, colon, _ = word.partition(":")
-    near = nearest(kind, (*kinds, *ABSENT_SOURCES)) if colon else None
+    near = nearest(kind, kinds) if colon else None
     return f"Did you mean `{near}:`?" if near else "Write `source: gguf:/path/to/model.gguf`."

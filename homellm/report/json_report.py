@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from homellm.domain.reports import ModelReport, PlanReport, StackReport
-from homellm.domain.steps import CreateNetwork, PullImage, RemoveNetwork, Step
+from homellm.domain.steps import CreateNetwork, PullImage, PullModel, RemoveNetwork, Step
 from homellm.domain.verdicts import Native, Verdict
 from homellm.errors import Problem
 
@@ -96,8 +96,8 @@ def _of_model(model: ModelReport, problem: Problem) -> Document:
 
 
 def _step(step: Step) -> Document:
-    """`container` is null for a step on an image or a network, whose name then stands in the cause."""
-    other = isinstance(step, PullImage | CreateNetwork | RemoveNetwork)
+    """`container` is null for a step on an image, a model or a network, whose name then stands in the cause."""
+    other = isinstance(step, PullImage | PullModel | CreateNetwork | RemoveNetwork)
     cause = step.cause if not other or step.target in step.cause else f"{step.target}: {step.cause}"
     return {
         "kind": step.kind,

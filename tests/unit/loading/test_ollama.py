@@ -219,7 +219,7 @@ MODEL_FAULTS = [
     ('source: ‸"ollama:"', "wrong-value", "names no model", ""),
     ("source: ‸ollama:a b", "wrong-value", "does not take", "ollama pull"),
     ("source: ‸ollama:gpt-oss:120b-cloud", "wrong-value", "a cloud model", "tag with weights"),
-    ("source: ‸olama:x", "wrong-value", "does not begin with `gguf:` or `ollama:`", "`ollama:`"),
+    ("source: ‸olama:x", "wrong-value", "does not begin with `gguf:`, `hf:` or `ollama:`", "`ollama:`"),
     ("source: ollama:x\nfallback: ‸off", "wrong-value", "did you mean `none`?", ""),
     ("source: ollama:x\nfallback_source: ‸ollama:y", "wrong-value", "tried before it anyway", "gguf:"),
     ("source: ollama:x\nfallback_source: ‸hf:a/b", "not-in-this-version", "begins with `hf:`", ""),

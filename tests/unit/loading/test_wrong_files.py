@@ -31,8 +31,16 @@ MODELS = [
     ("", "‸gpu: {}\n", "unknown-key", "unknown key `gpu`; did you mean `gpus`?", ""),
     ("", "‸parallel: 3\n", "unknown-key", "unknown key `parallel`", "is a key of a model"),
     ("", "‸services: {}\n", "unknown-key", "unknown key `services`", "looks like a Compose file"),
-    # known, not in this version
-    ("source: ‸hf:org/repo:Q4_K_M", "", "not-in-this-version", f"begins with `hf:`, which is {NOT_YET}", "Download"),
+    # sources of the hub
+    ("source: ‸hf:repo:Q4_K_M", "", "wrong-value", "does not name a repository as `org/repo`", "hf:org/repo:Q4_K_M"),
+    ('source: ‸"hf:"', "", "wrong-value", "does not name a repository", "hf:org/repo:Q4_K_M"),
+    ("source: ‸hf:org/../etc", "", "wrong-value", "does not name a repository", ""),
+    ("source: ‸hf:org/repo/model.safetensors", "", "wrong-value", "names a file that is no .gguf", ""),
+    ("source: ‸hf:org/repo/../x.gguf", "", "wrong-value", "by a path that is none of a repository", ""),
+    ("source: ‸hf:org/repo@:Q8_0", "", "wrong-value", "no branch, tag or commit after the `@`", ""),
+    ('source: ‸"hf:org/repo:"', "", "wrong-value", "has no quant after the last `:`", ""),
+    ("source: ‸huggingface:o/r", "", "wrong-value", "begin with `gguf:`, `hf:` or `ollama:`", "hf:org/repo:Q4_K_M"),
+    ("source: ‸https://hf.co/o/r", "", "wrong-value", "begin with `gguf:`, `hf:` or `ollama:`", "hf:org/repo:Q4_K_M"),
     # GPUs
     ("", "gpus:\n  ‸iris: {pci: auto}\n", "missing-key", "GPU `iris` has no `api`", "api: vulkan"),
     ("", "gpus:\n  ‸iris: {api: vulkan}\n", "gpu-selector", "GPU `iris` says not which one it is", "exactly one of"),
