@@ -6,7 +6,7 @@ import ipaddress
 
 from homellm.domain.names import is_wildcard
 from homellm.domain.places import problem_at
-from homellm.domain.stack import Declared
+from homellm.domain.stack import Declared, OllamaServer
 from homellm.domain.world import Host, Listener
 from homellm.errors import Problem
 
@@ -60,12 +60,15 @@ def _held_by_process(model: Declared, listener: Listener) -> Problem:
     else:
         who = f"{listener.process} (pid {listener.pid}{f', {listener.unit}' if listener.unit else ''})"
         stop = f"sudo systemctl disable --now {listener.unit}" if listener.unit else f"sudo kill {listener.pid}"
+    ways = f"Stop it ({stop}), or give {model.name} another port."
+    if isinstance(model, OllamaServer) and listener.process == "ollama":
+        ways = f"{ways} Or use that Ollama as it is: url: http://127.0.0.1:{listener.port}, with log_from: journal."
     return problem_at(
         model,
         "port",
         id="port-taken",
         message=f"port {model.port} on {listener.address} is held by {who}",
-        hint=f"Stop it ({stop}), or give {model.name} another port.",
+        hint=ways,
     )
 
 
