@@ -23,7 +23,7 @@ def preflight(model: Model, stack: Stack, unit: Unit, world: World, *, fit: bool
     file = world.model_files.get(str(model.source.path)) if model.source.path else None
     own = tuple(container.name for container in unit.containers)
     found = (
-        _model_file(model, file),
+        file_problem(model, file),
         _cpus(model, world),
         port_problem(model, own, world.published, world.host),
         _name(model, unit, stack, world),
@@ -47,7 +47,8 @@ _FILE_FAULTS = {
 }
 
 
-def _model_file(model: Model, file: ModelFile | None) -> Problem | None:
+def file_problem(model: Model, file: ModelFile | None) -> Problem | None:
+    """What is wrong with the file of a model's weights; None when nothing is, or when nobody looked."""
     if file is None or file.state == "ok":
         return None
     fault, message, hint = _FILE_FAULTS[file.state]
