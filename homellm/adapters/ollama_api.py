@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from homellm.adapters.docker_pull import WAITS_S, Pull, PullConnection
-from homellm.adapters.ollama_errors import call_failure, pull_failure
+from homellm.adapters.docker_pull import WAITS_S, Counter, Pull, PullConnection
+from homellm.adapters.ollama_errors import call_failure, no_room, pull_failure
 from homellm.adapters.ollama_http import Exchange, error_text, new_client, timeouts
 from homellm.adapters.ollama_upload import Upload
 from homellm.domain.ollama import ListedModel, LoadedModel, ShownModel
@@ -96,10 +97,14 @@ class OllamaClient:
         except ModelAbsent:
             return
 
-    def pull(self, model: str, *, insecure: bool = False) -> PullStream:
-        """Bring a model, in up to three tries while the registry does not answer."""
+    def pull(self, model: str, *, insecure: bool = False, room_bytes: int | None = None) -> PullStream:
+        """Bring a model, in up to three tries while the registry does not answer.
+
+        `room_bytes` is what the store's disk has left: a model that needs more is given up as soon as its size is told.
+        """
         body: dict[str, object] = {"model": model} | ({"insecure": True} if insecure else {})
-        return self._stream(model, "/api/pull", body, pull_failure, waits_s=self._retry_waits_s)
+        counter = partial(BlobCounter, model, room_bytes)
+        return self._stream(model, "/api/pull", body, pull_failure, counter=counter, waits_s=self._retry_waits_s)
 
     def has_blob(self, digest: str) -> bool:
         """Whether the store has a blob."""
@@ -160,6 +165,7 @@ class OllamaClient:
         body: Json,
         failure: Callable[[str, str], HomellmError],
         *,
+        counter: Callable[[], Counter] | None = None,
         waits_s: tuple[float, ...] = (),
     ) -> PullStream:
         """A stream of progress; it is whole when its last line says success."""
@@ -168,7 +174,14 @@ class OllamaClient:
         def connect() -> PullConnection:
             return _Lines(self._exchange("POST", path, body, None), last)
 
-        return Pull(model, connect, lambda: last[0] == "success", waits_s=waits_s, failure=failure, counter=BlobCounter)
+        return Pull(
+            model,
+            connect,
+            lambda: last[0] == "success",
+            waits_s=waits_s,
+            failure=failure,
+            counter=counter or BlobCounter,
+        )
 
 
 class Call:
@@ -213,14 +226,22 @@ class _Lines:
 class BlobCounter:
     """Bytes over all blobs, from Ollama's lines about each of them (`digest`, `total`, `completed`)."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: str = "", room_bytes: int | None = None) -> None:
+        self._model = model
+        self._room = room_bytes
+        self._missing = 0
         self._blobs: dict[str, tuple[int, int]] = {}
 
     def take(self, line: Mapping[str, object]) -> PullProgress:
-        """The sum after one more line; a blob that was here already says its total alone."""
+        """The sum after one more line. Raises PullFailed once more is to come than there is room for."""
         digest, total = line.get("digest"), line.get("total")
         if isinstance(digest, str) and isinstance(total, int):
-            self._blobs[digest] = (_number(line, "completed"), total)
+            done = _number(line, "completed")
+            if digest not in self._blobs:
+                self._missing += total - done
+                if self._room is not None and self._missing > self._room:
+                    raise no_room(self._model, self._missing, self._room)
+            self._blobs[digest] = (done, total)
         done = sum(done for done, _ in self._blobs.values())
         return PullProgress(_text(line, "status"), done, sum(total for _, total in self._blobs.values()))
 

@@ -170,6 +170,16 @@ def pull_failure(model: str, text: str) -> PullFailed:
     )
 
 
+def no_room(model: str, missing_bytes: int, room_bytes: int) -> PullFailed:
+    """The disk of the store is too small for what is still to come of a model."""
+    return PullFailed(
+        f"The model {model} cannot be pulled: {missing_bytes / 1e9:.1f} GB are still to come, and the disk of Ollama's"
+        f" store has {room_bytes / 1e9:.1f} GB left.",
+        hint="Remove models that nobody uses (ollama rm), or set `store` to a larger disk.",
+        id="disk-full",
+    )
+
+
 def call_failure(doing: str, model: str, text: str, status: int) -> OllamaFailed:
     """The failure of a call. `doing` says what was asked for (`load`), `status` is HTTP's."""
     if status == _NOT_FOUND and "not found" in text:

@@ -21,9 +21,10 @@ _DEPTH = 4
 class StoreReader:
     """Implements ports.OllamaStore over whatever gives the files. Nothing is kept: every call reads anew."""
 
-    def __init__(self, files: StoreFiles, *, where: str) -> None:
+    def __init__(self, files: StoreFiles, *, where: str, disk: Path | None = None) -> None:
         self._files = files
         self._where = where
+        self._disk = disk
 
     def find(self, name: str) -> StoredModel:
         """The model of that name, resolved as Ollama does: upper and lower case do not count."""
@@ -55,7 +56,7 @@ class StoreReader:
 
     def free_bytes(self) -> int | None:
         """What the disk has left; None where that cannot be seen."""
-        return self._files.free_bytes() if isinstance(self._files, FolderFiles) else None
+        return disk_free(self._disk) if self._disk is not None else None
 
     def _broken_off(self) -> str:
         """What pulls that were broken off have left; it cannot be told whose blobs they are."""
@@ -80,12 +81,15 @@ class StoreReader:
 
 def folder_store(root: Path) -> StoreReader:
     """The store whose root (the folder with `manifests` and `blobs`) is a folder of this machine."""
-    return StoreReader(FolderFiles(root), where=str(root))
+    return StoreReader(FolderFiles(root), where=str(root), disk=root)
 
 
-def container_store(files: ContainerFiles, ref: str, root: str) -> StoreReader:
-    """The store that a container, running or not, has at `root`; for volumes, and for folders of another user."""
-    return StoreReader(FilesInContainer(files, ref, root), where=f"of {ref}")
+def container_store(files: ContainerFiles, ref: str, root: str, *, disk: Path | None = None) -> StoreReader:
+    """The store that a container, running or not, has at `root`; for volumes, and for folders of another user.
+
+    `disk` is where the store lies on this machine, for the space that is left; None where nobody can tell.
+    """
+    return StoreReader(FilesInContainer(files, ref, root), where=f"of {ref}", disk=disk)
 
 
 class FolderFiles:
@@ -122,18 +126,6 @@ class FolderFiles:
         except OSError as error:
             raise _unreadable(error, file) from error
 
-    def free_bytes(self) -> int | None:
-        """What an unprivileged user may still write on the disk of the store, or of the nearest folder above it."""
-        for folder in (self._root, *self._root.parents):
-            try:
-                status = os.statvfs(folder)
-            except FileNotFoundError:
-                continue
-            except OSError:
-                return None
-            return status.f_bavail * status.f_frsize
-        return None
-
     def broken_off(self) -> tuple[tuple[int, int], ...]:
         """(bytes that are here, bytes of the whole) of every part of a download that was broken off.
 
@@ -145,6 +137,19 @@ class FolderFiles:
             return tuple((int(part["Completed"]), int(part["Size"])) for part in told)
         except (OSError, StoreUnreadable, ValueError, TypeError, KeyError):
             return ()
+
+
+def disk_free(path: Path) -> int | None:
+    """What an unprivileged user may still write on the disk of a folder, or of the nearest one above it."""
+    for folder in (path, *path.parents):
+        try:
+            status = os.statvfs(folder)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return None
+        return status.f_bavail * status.f_frsize
+    return None
 
 
 def _files_at_depth(folder: Path, depth: int) -> Iterator[Path]:

@@ -148,6 +148,20 @@ class TestPulling:
             (4194304, 98362534),
         ]
 
+    def test_a_model_larger_than_the_disk_is_given_up_before_it_fills_it(
+        self, ollama: OllamaClient, recorded: Replay
+    ) -> None:
+        text = (
+            '{"status":"pulling manifest"}\n{"status":"pulling b","digest":"sha256:b","total":4000000000,"completed":1}'
+        )
+        recorded.extra.append(_answer("/api/pull", {"model": "large"}, text))
+        with pytest.raises(PullFailed, match=r"4\.0 GB are still to come, and .* has 3\.9 GB left") as error:
+            list(ollama.pull("large", room_bytes=3_900_000_000))
+        assert error.value.problems[0].id == "disk-full"
+
+    def test_what_is_here_already_needs_no_room(self, ollama: OllamaClient) -> None:
+        assert list(ollama.pull(f"http://{REGISTRY}/smol:135m", insecure=True, room_bytes=0))[-1].status == "success"
+
     @pytest.mark.parametrize(
         ("body", "id", "words"),
         [

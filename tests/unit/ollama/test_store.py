@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -259,6 +260,10 @@ class TestInAContainer:
         store = container_store(_Files(root), "nuc-main", "/root/.ollama/models")
         assert store.models() == folder_store(root).models()
         assert store.free_bytes() is None
+
+    def test_the_disk_is_that_of_the_folder_on_this_machine(self, root: Path) -> None:
+        store = container_store(_Files(root), "nuc-main", "/root/.ollama/models", disk=root)
+        assert store.free_bytes() == pytest.approx(shutil.disk_usage(root).free, rel=0.1)
 
     def test_an_engine_that_refuses_is_told(self, root: Path) -> None:
         files = _Files(root)
