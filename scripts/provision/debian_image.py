@@ -96,7 +96,7 @@ def debootstrap(recipe: Recipe, root: Path, mirror: str | None) -> None:
     ]
     with log.open("wb") as out:
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env=_with_apt_proxy()
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env=with_apt_proxy()
         )
         try:
             code = process.wait()
@@ -158,7 +158,7 @@ def _last_lines(path: Path, count: int) -> list[str]:
     return path.read_text(encoding="utf-8", errors="replace").splitlines()[-count:] if path.is_file() else []
 
 
-def _with_apt_proxy() -> dict[str, str]:
+def with_apt_proxy() -> dict[str, str]:
     """The environment, with the proxy that apt itself uses where none is set: debootstrap does not read apt's."""
     environment = dict(os.environ)
     if "http_proxy" not in environment and shutil.which("apt-config"):

@@ -22,16 +22,26 @@ SEED = 20250117
 RECIPE = [ARCHITECTURE, EMBEDDING, FEED_FORWARD, HEADS, HEAD_SIZE, CONV_CACHE, CONTEXT, KV_HEADS, SEED, "f16", 1]
 
 
-def tiny_lfm2(tokenizer_from: Path) -> Path:
-    """The model's file; written now unless the cache has it. The tokenizer is copied from that GGUF."""
-    digest = hashlib.sha256(json.dumps([RECIPE, tokenizer_from.stat().st_size]).encode()).hexdigest()[:12]
-    return made_once(f"tiny-lfm2-{digest}.gguf", lambda path: write_lfm2(path, tokenizer_from))
+#: The last norm as llama.cpp names it in LFM2, and as Ollama's own converter does.
+LAST_NORM, LAST_NORM_OF_OLLAMA = "token_embd_norm.weight", "output_norm.weight"
 
 
-def write_lfm2(path: Path, tokenizer_from: Path) -> None:
+def tiny_lfm2(tokenizer_from: Path, *, name: str = "tiny random lfm2", last_norm: str = LAST_NORM) -> Path:
+    """The model's file; written now unless the cache has it. The tokenizer is copied from that GGUF.
+
+    Another `name` gives another digest. With `LAST_NORM_OF_OLLAMA` it is a file as Ollama's store has it, which
+    llama.cpp refuses and Ollama's own llama-server mends while loading.
+    """
+    recipe = [RECIPE, tokenizer_from.stat().st_size, *([] if last_norm == LAST_NORM else [last_norm])]
+    recipe += [] if name == "tiny random lfm2" else [name]
+    digest = hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:12]
+    return made_once(f"tiny-lfm2-{digest}.gguf", lambda path: write_lfm2(path, tokenizer_from, name, last_norm))
+
+
+def write_lfm2(path: Path, tokenizer_from: Path, name: str, last_norm: str) -> None:
     source = gguf.GGUFReader(tokenizer_from)
     writer = gguf.GGUFWriter(path, ARCHITECTURE)
-    writer.add_name("tiny random lfm2")
+    writer.add_name(name)
     writer.add_block_count(len(KV_HEADS))
     writer.add_context_length(CONTEXT)
     writer.add_embedding_length(EMBEDDING)
@@ -46,8 +56,8 @@ def write_lfm2(path: Path, tokenizer_from: Path) -> None:
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
     vocabulary = _copy_tokenizer(source, writer)
     writer.add_vocab_size(vocabulary)
-    for name, tensor in _tensors(vocabulary):
-        writer.add_tensor(name, tensor)
+    for tensor_name, tensor in _tensors(vocabulary):
+        writer.add_tensor(last_norm if tensor_name == LAST_NORM else tensor_name, tensor)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -76,7 +86,7 @@ def _tensors(vocabulary: int) -> Iterator[tuple[str, np.ndarray]]:
         return np.ones(size, dtype=np.float32)
 
     yield "token_embd.weight", matrix(vocabulary, EMBEDDING)
-    yield "token_embd_norm.weight", ones(EMBEDDING)
+    yield LAST_NORM, ones(EMBEDDING)
     for layer, kv_heads in enumerate(KV_HEADS):
         block = f"blk.{layer}"
         yield f"{block}.attn_norm.weight", ones(EMBEDDING)
