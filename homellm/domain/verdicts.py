@@ -28,7 +28,7 @@ class Verdict:
     """One check. `asked` and `observed` are native values (3, "0-3", True, bytes); `source` says where it was seen.
 
     `gate` tells a gate from advice: a gate that is not passed undoes the start. `text` is the observed value for
-    people where the native one alone would not do ("1.6 GiB of 1.6 GiB locked").
+    people where the native one alone would not do ("1.6 GiB of 1.6 GiB locked"), `asked_text` the asked one.
     """
 
     id: str
@@ -39,6 +39,7 @@ class Verdict:
     hint: str = ""
     gate: bool = False
     text: str = ""
+    asked_text: str = ""
 
 
 def judge(verdicts: tuple[Verdict, ...]) -> State:

@@ -50,7 +50,7 @@ def native(value: Native) -> str:
 
 def asked(verdict: Verdict) -> str:
     """What was asked, in words."""
-    return _value(verdict, verdict.asked)
+    return clean(verdict.asked_text) or _value(verdict, verdict.asked)
 
 
 def observed(verdict: Verdict) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from homellm.domain.verdicts import Native, Verdict
 from homellm.health.checks.case import EVIDENCE_LEVEL, INSPECT, Case, judged
 from homellm.health.devices import on_host
@@ -81,7 +83,8 @@ def limits(case: Case) -> Verdict | None:
     if not declared:
         return None
     if container is None:
-        return judged("limits", _told(declared), None, None, INSPECT, hint="The container could not be inspected.")
+        hint = "The container could not be inspected."
+        return replace(judged("limits", _told(declared), None, None, INSPECT, hint=hint), asked_text=_words(declared))
     inspected = {
         "memory": container.memory_bytes,
         "cpu_shares": container.cpu_shares,
@@ -89,7 +92,8 @@ def limits(case: Case) -> Verdict | None:
     }
     observed = {name: inspected[name] for name in declared}
     hint = "The engine did not take over every limit; docker info names what its kernel lacks."
-    return judged("limits", _told(declared), _told(observed), declared == observed, INSPECT, hint=hint)
+    verdict = judged("limits", _told(declared), _told(observed), declared == observed, INSPECT, hint=hint)
+    return replace(verdict, asked_text=_words(declared), text=_words(observed))
 
 
 def _told(limits: dict[str, int]) -> Native:
@@ -97,6 +101,12 @@ def _told(limits: dict[str, int]) -> Native:
     if len(limits) == 1:
         return next(iter(limits.values()))
     return ", ".join(f"{name} {value}" for name, value in limits.items())
+
+
+def _words(limits: dict[str, int]) -> str:
+    """The same for people: each limit by name, bytes with their unit; the engine writes 0 for no limit."""
+    told = {name: str(count) if name == "cpu_shares" else size(count) for name, count in limits.items()}
+    return ", ".join(f"{name} {told[name] if count else 'none'}" for name, count in limits.items())
 
 
 def size(count: int) -> str:

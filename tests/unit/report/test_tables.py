@@ -10,6 +10,7 @@ from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.verdicts import State, Verdict
 from homellm.errors import ExitCode, Problem
 from homellm.report.check_table import check_table
+from homellm.report.json_report import stack_document
 from homellm.report.layout import cell_width
 from homellm.report.tables import down_text, headline, ps_table, pull_table, up_table
 from tests.unit.report.examples import CHECKS, CUT_SHORT, EMBED, FACTS, MOVED, golden, stack
@@ -79,6 +80,15 @@ def test_numbers_of_bytes_have_their_unit_and_other_numbers_have_none() -> None:
         ["✔", "memory", "92.1", "MiB", "1.6", "GiB", "log"],
         ["✔", "ctx", "1048576", "1048576", "/props"],
     ]
+
+
+def test_what_a_check_has_for_people_stands_in_the_table_and_not_in_the_document() -> None:
+    verdict = Verdict("limits", 1 << 30, 0, "fail", "inspect", text="memory none", asked_text="memory 1.0 GiB")
+    report = stack(ModelReport("m", State.DEGRADED, checks=(verdict,)))
+    row = check_table(report).splitlines()[1]
+    assert row == "✘ limits   memory 1.0 GiB   memory none   inspect"
+    (check,) = stack_document(report)["models"][0]["checks"]  # type: ignore[index]
+    assert (check["asked"], check["observed"]) == (1 << 30, 0)
 
 
 def test_a_model_on_the_cpu_says_so() -> None:
