@@ -15,7 +15,8 @@ class Signal:
 
     `problem` says that the id is one of the problems that `explain` lists; `hint` what to do about it. `fatal` says
     that the server cannot become ready after it. `stamped` tells whether the server's own prefix stood before the
-    line, `source` which child of a router wrote it (empty for the server itself).
+    line, `source` which child of a router wrote it (empty for the server itself), `origin` which of several containers
+    whose logs came together (empty for the only one).
     """
 
     id: str
@@ -26,3 +27,4 @@ class Signal:
     hint: str = ""
     stamped: bool = False
     source: str = ""
+    origin: str = ""

@@ -75,19 +75,20 @@ class Line:
 
     `stamped` tells whether the server's own prefix (or its JSON) stood before it; a line without one in a log that
     has them is a continuation or comes straight from a library. `source` is the router's child that wrote it, by its
-    port, empty for the server itself.
+    port, empty for the server itself; `origin` the container, by the name that Compose puts before its lines.
     """
 
     text: str
     stamped: bool = False
     source: str = ""
+    origin: str = ""
 
 
 _COLOUR = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07]*\x07|[@-Z\\^_])")
 _OUTER = re.compile(
     "|".join(
         (
-            r"[A-Za-z0-9][\w.-]* *\| ",  # Compose: `name-1  | `
+            r"(?P<origin>[A-Za-z0-9](?:[\w.:/@+-]*\w)?) *\| ",  # Compose and homellm logs: `name-1  | `
             # docker logs -t, and others' times
             r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?: \|)? ",
             r"[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d(?:\.\d+)? \S+ [\w.@/-]+(?:\[\d+\])?: ",  # journalctl
@@ -111,28 +112,31 @@ def clean(text: str) -> tuple[Line, ...]:
 def _clean(text: str, depth: int) -> tuple[Line, ...]:
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
-    text = _without_outer(text)
+    text, origin = _without_outer(text)
     source = ""
     if child := _CHILD.match(text):
         source, text = child[1], text[child.end() :]
     if text.startswith("{") and depth:
         lines = _from_json(text, depth)
         if lines is not None:
-            return tuple(Line(line.text, line.stamped, line.source or source) for line in lines)
+            return tuple(Line(line.text, line.stamped, line.source or source, line.origin or origin) for line in lines)
     own = _OWN.match(text)
     if own:
         text = text[own.end() :]
     text = text.rstrip()
-    return (Line(text, own is not None, source),) if text else ()
+    return (Line(text, own is not None, source, origin),) if text else ()
 
 
-def _without_outer(text: str) -> str:
+def _without_outer(text: str) -> tuple[str, str]:
+    """What stands behind the prefixes of others, and the container that they name."""
+    origin = ""
     for _ in range(_OUTER_DEPTH):
         outer = _OUTER.match(text)
         if outer is None:
             break
+        origin = origin or outer["origin"] or ""
         text = text[outer.end() :]
-    return text
+    return text, origin
 
 
 def _from_json(text: str, depth: int) -> tuple[Line, ...] | None:

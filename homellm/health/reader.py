@@ -38,6 +38,8 @@ class LogReader:
         self._boring: set[bytes] = set()
         self._repeating: dict[bytes, bytes] = {}
         self._settled: set[bytes] = set()
+        self._origin: str | None = None
+        self._single = True
 
     def feed(self, frame: bytes) -> None:
         """Take the next bytes, cut anywhere."""
@@ -64,6 +66,7 @@ class LogReader:
         signals = [signal for line in clean(raw.decode("utf-8", "replace")) if (signal := read(line)) is not None]
         for signal in signals:
             self._summariser.add(signal)
+            self._note_origin(signal.origin)
             if signal.id not in _SERVING and not signal.problem:
                 self._settled.clear()  # perhaps another load, whose slots have not served yet
         if len(shape) > LONGEST_SHAPE:
@@ -71,8 +74,15 @@ class LogReader:
         if not signals:
             _make_room(self._boring)
             self._boring.add(shape)
-        elif len(signals) == 1 and not signals[0].source:
+        elif len(signals) == 1 and not signals[0].source and self._single:
             self._settle(signals[0], shape)
+
+    def _note_origin(self, origin: str) -> None:
+        """Where several containers write, a slot of one is not that of another, though their lines look alike."""
+        self._origin = origin if self._origin is None else self._origin
+        if origin != self._origin:
+            self._single = False
+            self._settled.clear()
 
     def _settle(self, signal: Signal, shape: bytes) -> None:
         """Remember a line that changes nothing when it comes again in this load."""

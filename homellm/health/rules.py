@@ -87,6 +87,7 @@ class Rule:
             hint=self.hint if isinstance(self.hint, str) else self.hint(facts),
             stamped=line.stamped,
             source=line.source,
+            origin=line.origin,
         )
 
 

@@ -67,7 +67,7 @@ def _signal(
     line: Line, id: str, facts: dict[str, object] | None = None, *, hint: str = "", fatal: bool = False
 ) -> Signal:
     known: Facts = MappingProxyType({k: v for k, v in (facts or {}).items() if v is not None})  # type: ignore[misc]
-    return Signal(id, line.text, known, bool(hint), fatal, hint, line.stamped, line.source)
+    return Signal(id, line.text, known, bool(hint), fatal, hint, line.stamped, line.source, line.origin)
 
 
 def _found(pattern: re.Pattern[str], text: str, group: str = "n") -> str | None:
@@ -187,7 +187,9 @@ def _failed(line: Line, message: str) -> Signal:
     for part in _parts(error):
         known = first((*FLAG_RULES, *MODEL_RULES), Line(part))
         if known is not None and known.problem:
-            return Signal(known.id, line.text, known.facts, True, True, known.hint, line.stamped, line.source)
+            return Signal(
+                known.id, line.text, known.facts, True, True, known.hint, line.stamped, line.source, line.origin
+            )
     return _signal(line, "load-failed", {"why": error}, fatal=True)
 
 

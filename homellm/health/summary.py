@@ -2,88 +2,56 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import replace
 
 from homellm.domain.evidence import LogSummary
 from homellm.domain.signals import Fact, Signal
-from homellm.health.ollama import OllamaState
-from homellm.health.process import ProcessState
-from homellm.health.rules_flags import CPU_HINT
-from homellm.health.rules_ollama import is_ollama
-from homellm.health.summarise import summarise
+from homellm.health.server_log import ServerLog
 
-#: A router that loads ever new models keeps what it learned of this many.
-MOST_CHILDREN = 64
+#: A log of more containers than these is read as far as it concerns the first ones.
+MOST_ORIGINS = 64
+_BEGINS = frozenset(("load-begin", "ollama-start"))
 
 
 class Summariser:
     """Folds signals into a LogSummary of the last load of the last process.
 
-    A router's children are told apart by their prefix, and a child by the name of its model: a model that is loaded
-    again replaces what was known of it. Once a line is an Ollama server's, lines without prefix are its runners'.
+    Containers whose logs come together (`docker compose logs`, `homellm logs`) are told apart by the name before each
+    line; then the summary is that of the one that loaded last, with the problems of all.
     """
 
     def __init__(self) -> None:
-        self._server = ProcessState()
-        self._children: OrderedDict[str, ProcessState] = OrderedDict()
-        self._names: OrderedDict[str, str] = OrderedDict()
-        self._last = self._server
-        self._ollama: OllamaState | None = None
+        self._logs: dict[str, ServerLog] = {}
+        self._last = ServerLog()
 
     def add(self, signal: Signal) -> None:
         """Take one signal."""
-        if self._ollama is None and is_ollama(signal.line):
-            self._ollama = OllamaState()
-        if self._ollama is not None:
-            self._ollama.add(signal)
-            return
-        process = self._child(signal.source) if signal.source else self._server
-        if not process.add(signal):
-            return
-        if signal.id == "load-begin":
-            self._last = process
-        elif signal.id == "router-spawn":
-            self._spawn(str(signal.facts["name"]), str(signal.facts["port"]))
-
-    def _spawn(self, name: str, port: str) -> None:
-        self._names[port] = name
-        while len(self._names) > MOST_CHILDREN:
-            self._names.popitem(last=False)
-        self._children.pop(name, None)
-
-    def _child(self, port: str) -> ProcessState:
-        name = self._names.get(port, port)
-        process = self._children.get(name)
-        if process is None:
-            process = self._children[name] = ProcessState()
-            while len(self._children) > MOST_CHILDREN:
-                self._children.popitem(last=False)
-        return process
+        log = self._logs.get(signal.origin)
+        if log is None:
+            if len(self._logs) >= MOST_ORIGINS:
+                return
+            log = self._logs[signal.origin] = ServerLog()
+            self._last = log if len(self._logs) == 1 else self._last
+        if log.add(signal) and signal.id in _BEGINS:
+            self._last = log
 
     @property
     def served_slots(self) -> frozenset[int]:
-        """The slots of the last load that have served, where the log is not a router's with several."""
-        if self._ollama is not None:
-            return self._ollama.served_slots
-        return frozenset() if self._children else frozenset(self._server.load.served)
+        """The slots of the last load that have served, where the log is that of one server with one model at a time."""
+        return self._last.served_slots if len(self._logs) == 1 else frozenset()
 
     def close(self) -> None:
         """Say that the log has ended for good: what it broke off at now means something."""
-        load = self._last.load
-        if load.last is not None and load.last.id == "threads" and load.amx_not_ready and not load.ready:
-            self._last.add(replace(load.last, id="cpu-unsupported", problem=True, fatal=True, hint=CPU_HINT))
+        for log in self._logs.values():
+            log.close()
 
     def summary(self) -> LogSummary:
         """What the signals so far tell."""
-        if self._ollama is not None:
-            return self._ollama.summary()
-        return summarise(self._last, self._problems())
-
-    def _problems(self) -> tuple[Signal, ...]:
-        """The server's own, then those of every model that its children loaded last; each kind of the server's once."""
-        found: dict[tuple[str, Fact], Signal] = {}
-        for process in (self._server, *self._children.values()):
-            for problem in process.problems():
-                found.setdefault((problem.id, problem.facts.get("subject") or problem.line), problem)
-        return tuple(found.values())
+        summary = self._last.summary()
+        if len(self._logs) <= 1:
+            return summary
+        problems: dict[tuple[str, Fact], Signal] = {}
+        for log in self._logs.values():
+            for problem in log.summary().problems:
+                problems.setdefault((problem.id, problem.facts.get("subject") or problem.line), problem)
+        return replace(summary, problems=tuple(problems.values()))

@@ -83,7 +83,20 @@ def test_what_is_no_utf8_is_replaced_and_never_an_error() -> None:
     ],
 )
 def test_prefixes_are_taken_off(prefix: str, own: str, stamped: bool) -> None:
-    assert clean(prefix + own + SLOTS) == (Line(SLOTS, stamped),)
+    (line,) = clean(prefix + own + SLOTS)
+    assert (line.text, line.stamped, line.source) == (SLOTS, stamped, "")
+
+
+@pytest.mark.parametrize("name", ["nuc-lfm2.5-1", "qwen3:0.6b", "org/model", "a"])
+def test_a_container_is_known_by_the_name_before_its_lines(name: str) -> None:
+    assert clean(f"{name}   | {OWN}{SLOTS}") == (Line(SLOTS, stamped=True, origin=name),)
+    assert clean(f"{name} | [39699] {OWN}{SLOTS}") == (Line(SLOTS, stamped=True, source="39699", origin=name),)
+
+
+def test_the_memory_table_is_not_taken_for_a_containers_name() -> None:
+    table = "common_memory_breakdown_print: |   - Host |    194 =    28 +     135 +      31 |"
+    assert clean(OWN + table) == (Line(table, stamped=True),)
+    assert clean(table) == (Line(table),)
 
 
 def test_a_router_tells_its_children_by_port() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
+from homellm.health.server_log import MOST_CHILDREN, ServerLog
 from homellm.health.signals import read_line
-from homellm.health.summary import MOST_CHILDREN, Summariser
+from homellm.health.summary import MOST_ORIGINS, Summariser
 
 from . import logs
 
@@ -45,6 +48,18 @@ def test_a_process_killed_while_loading_and_started_again() -> None:
     summary = logs.read((gpu + killed) * 3 + gpu + GOOD)
     assert (summary.ready, summary.slots) == (True, 3)
     assert [(problem.id, problem.facts["count"]) for problem in summary.problems] == [("no-gpu", 1), ("no-auth", 1)]
+
+
+def test_a_load_after_an_end_is_another_process_also_where_its_first_lines_are_not_written() -> None:
+    served = (
+        "srv    load_model: loading model '/m/x.gguf'\n"
+        "srv  llama_server: listening on http://0.0.0.0:8080\n"
+        "srv    send_error: task id = 0, error: Context size has been exceeded.\n"
+    )
+    again = "srv    load_model: loading model '/m/x.gguf'\nsrv  llama_server: listening on http://0.0.0.0:8080\n"
+    assert logs.problem_ids(logs.read(served + again)) == ["kv-exhausted"]  # it slept and woke: one process
+    ended = "srv    operator(): operator(): cleaning up before exit...\n"
+    assert logs.problem_ids(logs.read(served + ended + again)) == []
 
 
 def test_a_backend_that_is_loaded_with_the_model_begins_no_other_process() -> None:
@@ -277,7 +292,7 @@ def test_logs_of_2024_and_2025_are_read() -> None:
 
 
 def test_a_router_with_ever_new_children_stays_small() -> None:
-    summariser = Summariser()
+    log = ServerLog()
     for number in range(10 * MOST_CHILDREN):
         for line in (
             f"srv          load: spawning server instance with name=model-{number} on port {10000 + number}",
@@ -286,9 +301,53 @@ def test_a_router_with_ever_new_children_stays_small() -> None:
         ):
             signal = read_line(line)
             assert signal is not None
-            summariser.add(signal)
-    assert len(summariser._children) <= MOST_CHILDREN
-    assert logs.problem_ids(summariser.summary()) == ["not-gguf"]
+            log.add(signal)
+    assert len(log._children) <= MOST_CHILDREN
+    assert logs.problem_ids(log.summary()) == ["not-gguf"]
+
+
+def interleaved(**named: str) -> str:
+    """The logs of several containers, line by line in turn, each behind its name."""
+    columns = [[f"{name:10} | {line}\n" for line in log.splitlines()] for name, log in named.items()]
+    return "".join(line for row in zip_longest(*columns, fillvalue="") for line in row)
+
+
+def test_containers_whose_logs_come_together_are_told_apart() -> None:
+    served, failed = logs.data("b11669-busy").decode(), logs.data("c-badpath").decode()
+    summary = logs.read(interleaved(chat=served, embed=failed))  # embed loads last: it starts one line later
+    assert not summary.ready
+    assert logs.problem_ids(summary) == ["no-auth", "no-auth", "model-missing"]  # in the words of two builds
+    summary = logs.read(interleaved(embed=failed) + interleaved(chat=served))
+    assert (summary.ready, summary.slots, summary.slots_used) == (True, 3, 3)
+    assert "model-missing" in logs.problem_ids(summary)
+
+
+def test_slots_of_one_container_are_not_those_of_another() -> None:
+    first = logs.data("req-lv3").decode()
+    begun, _, _ = logs.data("b11669-busy").decode().partition("slot get_availabl")
+    second = (
+        begun.rpartition("\n")[0]
+        + "\n"
+        + "0.90.000.000 I slot launch_slot_: id  0 | task 0 | processing task, is_child = 0\n"
+    )
+    assert logs.read(interleaved(**{"llama-1": first}) + interleaved(**{"llama-2": second})).slots_used == 1
+
+
+def test_an_ollama_beside_a_llama_server() -> None:
+    log = interleaved(ollama=logs.data("o-canary").decode()) + interleaved(chat=GOOD)
+    assert logs.read(log).server is None
+    log = interleaved(chat=GOOD) + interleaved(ollama=logs.data("o-canary").decode())
+    assert [load.slots for load in logs.read(log).loads] == [3, 1]
+
+
+def test_ever_new_containers_stay_bounded() -> None:
+    summariser = Summariser()
+    for number in range(10 * MOST_ORIGINS):
+        signal = read_line(f"c{number} | srv    load_model: loading model '/m/x.gguf'")
+        assert signal is not None
+        assert signal.origin == f"c{number}"
+        summariser.add(signal)
+    assert len(summariser._logs) == MOST_ORIGINS
 
 
 def test_a_model_that_loads_again_replaces_what_was_wrong_with_it() -> None:

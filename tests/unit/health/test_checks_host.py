@@ -1,0 +1,71 @@
+"""CPUs, groups, ports and restarts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from homellm.domain.secret import Secret
+from homellm.health.checks.host import cpu_list, cpu_set
+
+from .cases import CONTAINER, IRIS, MODEL, PROCESS, SEEN, check
+
+
+class TestHost:
+    @pytest.mark.parametrize(
+        ("declared", "effective", "verdict"),
+        [("0-3", "0-3", "pass"), ("0,1,2,3", "0-3", "pass"), ("0-2", "0-3", "fail")],
+    )
+    def test_cpus_are_those_of_the_process(self, declared: str, effective: str, verdict: str) -> None:
+        seen = replace(SEEN, process=replace(PROCESS, cpus=effective))
+        found = check("cpus", replace(MODEL, cpuset=declared), seen)
+        assert (found.verdict, found.observed, found.source) == (verdict, effective, "process 4711")
+
+    def test_cpus_without_a_process_are_unknown(self) -> None:
+        assert check("cpus", replace(MODEL, cpuset="0"), replace(SEEN, process=None)).verdict == "unknown"
+
+    @pytest.mark.parametrize(("text", "cpus"), [("0-3,8", {0, 1, 2, 3, 8}), ("2", {2}), ("", set()), ("0,1,1", {0, 1})])
+    def test_a_list_of_cpus_is_a_set(self, text: str, cpus: set[int]) -> None:
+        assert cpu_set(text) == cpus
+        assert cpu_set(cpu_list(frozenset(cpus))) == cpus
+
+    def test_the_shortest_list_of_cpus(self) -> None:
+        assert cpu_list(frozenset({8, 0, 2, 1, 4, 5})) == "0-2,4-5,8"
+
+    @pytest.mark.parametrize(
+        ("address", "key", "verdict"),
+        [
+            ("127.0.0.1", False, "pass"),
+            ("::1", False, "pass"),
+            ("192.168.1.5", False, "pass"),
+            ("0.0.0.0", False, "fail"),
+            ("", False, "fail"),
+            ("::", False, "fail"),
+            ("203.0.114.7", False, "fail"),
+            ("0.0.0.0", True, "pass"),
+        ],
+    )
+    def test_a_public_port_wants_a_key(self, address: str, key: bool, verdict: str) -> None:
+        model = replace(MODEL, port=18080, bind=address, api_key=Secret("s3cret") if key else None)
+        seen = replace(SEEN, container=replace(CONTAINER, ports=((address, 18080, 8080),)))
+        found = check("exposure", model, seen)
+        assert (found.verdict, found.gate) == (verdict, False)
+        assert "s3cret" not in f"{found.text}{found.hint}{found.observed}"
+
+    def test_what_is_published_counts_and_not_what_is_declared(self) -> None:
+        seen = replace(SEEN, container=replace(CONTAINER, ports=(("0.0.0.0", 18080, 8080),)))
+        assert check("exposure", replace(MODEL, port=18080, bind="127.0.0.1"), seen).verdict == "fail"
+
+    @pytest.mark.parametrize(
+        ("count", "status", "verdict"), [(0, "running", "pass"), (2, "running", "fail"), (0, "restarting", "fail")]
+    )
+    def test_restarts(self, count: int, status: str, verdict: str) -> None:
+        seen = replace(SEEN, container=replace(CONTAINER, restart_count=count, status=status))
+        assert check("restarts", evidence=seen).verdict == verdict
+
+    def test_the_process_is_in_the_group_of_the_render_node(self) -> None:
+        model, seen = replace(MODEL, gpu="iris"), replace(SEEN, gpu=IRIS)
+        assert (check("groups", model, seen).asked, check("groups", model, seen).verdict) == (993, "pass")
+        without = replace(seen, process=replace(PROCESS, groups=(0, 44)))
+        assert (check("groups", model, without).observed, check("groups", model, without).verdict) == ("0, 44", "fail")
