@@ -10,7 +10,7 @@ from typing import Protocol
 
 from homellm.domain.events import Event
 from homellm.domain.ollama import ListedModel, LoadedModel, ShownModel, StoredModel
-from homellm.domain.stack import RestartPolicy
+from homellm.domain.stack import LogSource, RestartPolicy
 from homellm.domain.world import (
     Container,
     EngineInfo,
@@ -183,6 +183,9 @@ class ModelFiles(Protocol):
     def look(self, path: Path) -> ModelFile:
         """What stands at a path; reads a GGUF's header only."""
 
+    def sha256(self, path: Path) -> str:
+        """The digest of a whole file, in hex. Raises Refused when it cannot be read."""
+
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
@@ -231,8 +234,11 @@ class OllamaApi(Protocol):
     def unload(self, model: str) -> None:
         """Take a model out of memory; one that is not loaded is left alone."""
 
-    def pull(self, model: str, *, insecure: bool = False) -> PullStream:
-        """Bring a model; a pull that was broken off goes on where it stood. Raises PullFailed while iterated."""
+    def pull(self, model: str, *, insecure: bool = False, room_bytes: int | None = None) -> PullStream:
+        """Bring a model; a pull that was broken off goes on where it stood. Raises PullFailed while iterated.
+
+        `room_bytes` is what the store's disk has left: a model that needs more is given up as soon as its size is told.
+        """
 
     def has_blob(self, digest: str) -> bool:
         """Whether the store has the blob `sha256:<hex>`."""
@@ -260,6 +266,22 @@ class OllamaApi(Protocol):
 
     def delete(self, model: str) -> None:
         """Remove a name, and the blobs that no other one uses."""
+
+
+class Ollamas(Protocol):
+    """Ways to Ollama servers and to what they keep."""
+
+    def api(self, url: str) -> OllamaApi:
+        """The API of the server at a URL."""
+
+    def folder_store(self, root: Path) -> OllamaStore:
+        """The store whose root (the folder with `manifests` and `blobs`) is a folder of this machine."""
+
+    def container_store(self, ref: str, root: str) -> OllamaStore:
+        """The store that a container, running or not, has at `root`."""
+
+    def foreign_log(self, source: LogSource) -> Stream:
+        """The log of a server that is not ours. Raises Refused when it cannot be read."""
 
 
 class OllamaCall(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
@@ -15,6 +16,7 @@ from homellm.adapters.gguf_header import HeaderCut, HeaderError, NotGguf, read_h
 from homellm.domain.gguf import GgufHeader, RawHeader
 from homellm.domain.gguf_shape import ShapeError, header_of, split_of
 from homellm.domain.world import ModelFile
+from homellm.errors import Refused
 
 #: How llama.cpp names the parts of a model (`llama_split_path`); it is loaded by the name of the first.
 PART_NAME = re.compile(r"(?P<prefix>.*)-(?P<index>\d{5})-of-(?P<count>\d{5})\.gguf")
@@ -56,6 +58,14 @@ class GgufFiles:
         part = look_at_one(path)
         file = part.file if part.split[1] == 1 else _whole(path, part)
         return replace(file, link_folders=link_folders([Path(one) for one in file.parts]))
+
+    def sha256(self, path: Path) -> str:
+        """The digest of a whole file, in hex. Raises Refused when it cannot be read."""
+        try:
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise Refused(f"{path} cannot be read: {error.strerror}", id="model-unreadable") from error
 
 
 def look_at_one(path: Path) -> Part:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from homellm.cli.stack_file import locate, read
+from homellm.cli.this_machine import with_gpus
+from homellm.errors import StackFileError
 
 if TYPE_CHECKING:
     from homellm.cli.options import Common
@@ -21,7 +23,10 @@ def load_stack(common: Common, environ: Mapping[str, str] = os.environ) -> Stack
     text = read(path)
     from homellm.loading.loader import load
 
-    return load(path, text, environ)
+    try:
+        return load(path, text, environ)
+    except StackFileError as error:
+        raise with_gpus(error, environ) from None
 
 
 def connect(environ: Mapping[str, str] = os.environ) -> Ports:
@@ -37,6 +42,8 @@ def connect(environ: Mapping[str, str] = os.environ) -> Ports:
     from homellm.adapters.http import HttpClient
     from homellm.adapters.lock import StackLock
     from homellm.adapters.namespace import network_namespace
+    from homellm.adapters.ollama_ways import OllamaWays
+    from homellm.adapters.state_files import StateFiles
     from homellm.deploy.session import Ports
 
     engine = connect_engine(environ, _home(environ))
@@ -49,6 +56,8 @@ def connect(environ: Mapping[str, str] = os.environ) -> Ports:
         clock=SystemClock(),
         lock=StackLock,
         cache=DialectCache(cache_home(environ) / "homellm" / "dialects"),
+        ollamas=OllamaWays(engine),
+        state=StateFiles(state_home(environ) / "homellm" / "ollama"),
         maker=network_namespace(),
     )
 
@@ -59,6 +68,12 @@ def cache_home(environ: Mapping[str, str]) -> Path:
     if named.is_absolute():
         return named
     return _home(environ) / ".cache"
+
+
+def state_home(environ: Mapping[str, str]) -> Path:
+    """XDG_STATE_HOME, else ~/.local/state; as for the cache."""
+    named = Path(environ.get("XDG_STATE_HOME", ""))
+    return named if named.is_absolute() else _home(environ) / ".local" / "state"
 
 
 def _home(environ: Mapping[str, str]) -> Path:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from homellm.deploy.job import Job
 from homellm.deploy.look import look
@@ -22,15 +24,18 @@ from homellm.domain.world import Container
 from homellm.errors import HomellmError
 from homellm.planning.units import Unit
 
+_NONE: Mapping[str, str] = MappingProxyType({})
 
-def converge(model: Model, job: Job, emit: Emit) -> ModelReport:
-    """Make one model as declared. Every error that belongs to it is in the report; nothing of homellm's is raised."""
+
+def converge(model: Model, job: Job, emit: Emit, labels: Mapping[str, str] = _NONE) -> ModelReport:
+    """Make one model as declared, with further labels. Every error that belongs to it is in the report."""
     unit = unit_of(model, job.stack, job.world)
     try:
         desired, unit, problems = settle(model, job.stack, job.world, fit=job.options.fit)
         problems += other_at_work(unit, model.name, job)
         if problems:
             return failed_report(model, problems, current_of(unit, job))
+        desired = replace(desired, labels={**desired.labels, **labels})
         subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world)
         proof = _Proof(model, job, emit, subject)
         carried = UnitRun(desired, unit, job, emit, model.gpu or "cpu", proof.prove, proof.prove_old).run()

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from hashlib import sha256
+
+from homellm.deploy.select import servers_of
 from homellm.deploy.session import Ports
 from homellm.domain.dialect import Dialect
-from homellm.domain.names import LABEL_ROLE, LABEL_STACK, ROLE_PROBE, container_name, network_name
-from homellm.domain.stack import Model, Stack
+from homellm.domain.names import (
+    LABEL_ROLE,
+    LABEL_STACK,
+    ROLE_PROBE,
+    container_name,
+    network_name,
+    server_container_name,
+)
+from homellm.domain.stack import Declared, Model, OllamaServer, Program, Stack
 from homellm.domain.world import Container, EngineInfo, Image, ModelFile, Network, World
 from homellm.errors import EngineRefused
 from homellm.runners.dialect import parse_dialect
@@ -19,45 +30,54 @@ def gather(stack: Stack, models: tuple[Model, ...], ports: Ports) -> World:
     """
     info = ports.engine.info()
     containers = ports.engine.list_containers({LABEL_STACK: stack.name})
-    images = _images(models, ports)
+    servers = servers_of(stack, models)
+    own = tuple(model for model in models if model.runner == "llama-server")
+    images = _images({m.image for m in own} | {s.image for s in servers if s.ours}, ports)
     return World(
         engine=info,
         host=ports.host.snapshot(),
         containers=tuple(c for c in containers if c.label(LABEL_ROLE) != ROLE_PROBE),
-        name_holders=_name_holders(stack, models, containers, ports),
+        name_holders=_name_holders(_names(stack, own, servers), stack, containers, ports),
         images=images,
-        dialects={ref: _dialect(image, ref, ports) for ref, image in images.items()},
-        model_files=_model_files(models, info, ports),
+        dialects=_dialects(own, images, ports),
+        model_files=_model_files(own, info, ports),
         published=ports.engine.published_ports(),
-        networks=_networks(stack, models, ports),
+        networks=_networks(stack, (*own, *servers), ports),
     )
 
 
-def _images(models: tuple[Model, ...], ports: Ports) -> dict[str, Image]:
-    found: dict[str, Image] = {}
-    for ref in {model.image for model in models}:
-        image = ports.engine.find_image(ref)
-        if image is not None:
-            found[ref] = image
-    return found
+def _images(refs: set[str], ports: Ports) -> dict[str, Image]:
+    found = ((ref, ports.engine.find_image(ref)) for ref in sorted(refs))
+    return {ref: image for ref, image in found if image is not None}
 
 
-def _dialect(image: Image, ref: str, ports: Ports) -> Dialect:
-    """The dialect of an image, from the cache or from the image itself; empty when it cannot answer."""
-    kept = ports.cache.get(image.id)
+def _dialects(models: tuple[Model, ...], images: Mapping[str, Image], ports: Ports) -> dict[str, Dialect]:
+    programs = {model.image: model.program for model in models}
+    return {ref: _dialect(images[ref], ref, program, ports) for ref, program in programs.items() if ref in images}
+
+
+def _dialect(image: Image, ref: str, program: Program | None, ports: Ports) -> Dialect:
+    """The dialect of an image, or of another program in it, from the cache or by asking it; empty if it cannot tell."""
+    key = image.id if program is None else f"sha256:{sha256(f'{image.id} {program.path}'.encode()).hexdigest()}"
+    kept = ports.cache.get(key)
     if kept is None:
-        labels = {LABEL_ROLE: ROLE_PROBE}
-        try:
-            version = ports.engine.probe(ref, ("--version",), labels)
-            help_text = ports.engine.probe(ref, ("--help",), labels)
-        except EngineRefused:
+        kept = _ask(ref, program, ports)
+        if kept is None:
             return Dialect(assumed=True)
-        if help_text.exit_code != 0:
-            return Dialect(assumed=True)
-        kept = (version.output, help_text.output)
-        ports.cache.put(image.id, *kept)
+        ports.cache.put(key, *kept)
     dialect = parse_dialect(*kept)
     return dialect if dialect.flags else Dialect(assumed=True)
+
+
+def _ask(ref: str, program: Program | None, ports: Ports) -> tuple[str, str] | None:
+    labels = {LABEL_ROLE: ROLE_PROBE}
+    entrypoint = (program.path,) if program is not None else None
+    try:
+        version = ports.engine.probe(ref, ("--version",), labels, entrypoint=entrypoint)
+        help_text = ports.engine.probe(ref, ("--help",), labels, entrypoint=entrypoint)
+    except EngineRefused:
+        return None
+    return (version.output, help_text.output) if help_text.exit_code == 0 else None
 
 
 def _model_files(models: tuple[Model, ...], info: EngineInfo, ports: Ports) -> dict[str, ModelFile]:
@@ -67,20 +87,25 @@ def _model_files(models: tuple[Model, ...], info: EngineInfo, ports: Ports) -> d
     return {str(path): ports.files.look(path) for path in paths}
 
 
+def _names(stack: Stack, models: tuple[Model, ...], servers: tuple[OllamaServer, ...]) -> set[str]:
+    names = {container_name(stack, model) for model in models}
+    return names | {server_container_name(stack, server) for server in servers if server.ours}
+
+
 def _name_holders(
-    stack: Stack, models: tuple[Model, ...], containers: tuple[Container, ...], ports: Ports
+    names: set[str], stack: Stack, containers: tuple[Container, ...], ports: Ports
 ) -> dict[str, Container]:
     """Containers of others that hold a name which is wanted; a name that one of ours bears needs no question."""
     ours = {container.name for container in containers}
     holders: dict[str, Container] = {}
-    for name in {container_name(stack, model) for model in models} - ours:
+    for name in names - ours:
         holder = ports.engine.find_container(name)
         if holder is not None and holder.label(LABEL_STACK) != stack.name:
             holders[name] = holder
     return holders
 
 
-def _networks(stack: Stack, models: tuple[Model, ...], ports: Ports) -> dict[str, Network]:
-    names = {network_name(stack.name), *(name for model in models for name in model.networks)}
+def _networks(stack: Stack, declared: tuple[Declared, ...], ports: Ports) -> dict[str, Network]:
+    names = {network_name(stack.name), *(name for one in declared for name in one.networks)}
     found = ((name, ports.engine.find_network(name)) for name in names)
     return {name: network for name, network in found if network is not None}

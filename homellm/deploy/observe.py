@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
@@ -12,15 +13,13 @@ from homellm.deploy.session import Ports
 from homellm.deploy.witness import OK, ask_props, ask_token, find_url
 from homellm.domain.evidence import Chat, Evidence, LogSummary
 from homellm.domain.secret import reveal
-from homellm.domain.stack import Gpu, Model
+from homellm.domain.stack import Gpu, Model, OllamaServer
 from homellm.domain.world import Container, HostGpu, World
 from homellm.errors import HomellmError, Problem
 from homellm.gpu import resolve
-from homellm.health.lines import LineDecoder
 from homellm.health.merge import merge, reaches_back
-from homellm.health.signals import read_line
-from homellm.health.summary import Summariser
-from homellm.ports import HttpReply
+from homellm.health.reader import LogReader
+from homellm.ports import HttpReply, Stream
 from homellm.runners.recognise import recognise
 
 #: Between `listening` in the log and an answer through the engine's port proxy pass milliseconds.
@@ -93,24 +92,23 @@ def observe_quickly(container: Container, subject: Subject, ports: Ports) -> Evi
 
 def read_log(container: Container, ports: Ports) -> LogSummary:
     """The summary of a container's log of its present run; an empty one when the engine keeps none."""
-    summariser = Summariser()
-    decoder = LineDecoder()
+    return _summary(lambda: ports.engine.logs(container.id, since=since(container), follow=False))
+
+
+def read_foreign_log(server: OllamaServer, ports: Ports) -> LogSummary:
+    """The summary of the log of an Ollama that is not ours; an empty one where none was told or it cannot be read."""
+    source = server.log_source
+    return _summary(lambda: ports.ollamas.foreign_log(source)) if source is not None else LogSummary()
+
+
+def _summary(open_log: Callable[[], Stream]) -> LogSummary:
+    reader = LogReader()
     try:
-        stream = ports.engine.logs(container.id, since=since(container), follow=False)
-        for frame in stream:
-            for line in decoder.feed(frame):
-                _add(summariser, line)
-        for line in decoder.finish():
-            _add(summariser, line)
+        for frame in open_log():
+            reader.feed(frame)
     except HomellmError:
-        return summariser.summary()  # a driver that keeps no log: the other witnesses decide
-    return summariser.summary()
-
-
-def _add(summariser: Summariser, line: str) -> None:
-    signal = read_line(line)
-    if signal is not None:
-        summariser.add(signal)
+        return reader.finish()  # what cannot be read is not known: the other witnesses decide
+    return reader.finish()
 
 
 def _settled(container: Container, ports: Ports) -> tuple[str, HttpReply]:

@@ -16,7 +16,7 @@ GRACE_S = 10
 
 def orphan_containers(stack: Stack, world: World) -> tuple[Container, ...]:
     """Those that carry the stack's label and a unit that it does not declare."""
-    declared = {model.name for model in stack.models}
+    declared = {model.name for model in stack.models} | {server.name for server in stack.ollama}
     return tuple(c for c in world.containers if c.label(LABEL_UNIT) not in declared)
 
 

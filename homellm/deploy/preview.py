@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from homellm.deploy.gather import gather
 from homellm.deploy.orphans import orphan_steps
-from homellm.deploy.pull import missing_images
+from homellm.deploy.pull import missing_images, with_images
 from homellm.deploy.select import select
 from homellm.deploy.session import Options, Ports
 from homellm.deploy.settle import settle
@@ -23,7 +23,7 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
     """
     models = select(stack, only)
     world = gather(stack, models, ports)
-    pulls: list[Step] = list(missing_images(models, ports).values())
+    pulls: list[Step] = list(missing_images(with_images(stack, models), ports).values())
     network = network_step(stack, world)
     steps: list[Step] = []
     problems: list[Problem] = []

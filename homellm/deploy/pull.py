@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import partial
 
 from homellm.deploy.scope import Scope
-from homellm.deploy.select import select
+from homellm.deploy.select import select, servers_of
 from homellm.deploy.session import Emit, Options, Ports
 from homellm.deploy.threads import side_by_side
 from homellm.domain.events import Progress, StackFinished, StackOpened, StepFinished, StepStarted
 from homellm.domain.reports import ModelReport, StackReport
-from homellm.domain.stack import Model, Stack
+from homellm.domain.stack import Declared, Model, Stack
 from homellm.domain.steps import PullImage
 from homellm.domain.verdicts import State
 from homellm.errors import HomellmError, Problem
@@ -31,12 +31,13 @@ def pull(
     """
     models = select(stack, only)
     emit(StackOpened(stack.name, tuple(model.name for model in models)))
-    steps = {model.image: _step(model, "asked for by homellm pull") for model in models}
-    problems = run_pulls(steps, models, ports, scope, emit)
+    steps = {one.image: _step(one, "asked for by homellm pull") for one in with_images(stack, models)}
+    failed = run_pulls(steps, ports, scope, emit)
     scope.check()
+    problems = {model.name: failed.get(image_of(model, stack) or "", ()) for model in models}
     reports = tuple(
         ModelReport(name=m.name, state=State.FAILED, problems=problems[m.name])
-        if m.name in problems
+        if problems[m.name]
         else ModelReport(name=m.name, state=State.UNVERIFIED, runner=m.runner)
         for m in models
     )
@@ -45,32 +46,46 @@ def pull(
     return report
 
 
-def missing_images(models: tuple[Model, ...], ports: Ports) -> dict[str, PullImage]:
+def missing_images(declared: tuple[Declared, ...], ports: Ports) -> dict[str, PullImage]:
     """A step for each image that has to be asked for before anything can be planned."""
     steps: dict[str, PullImage] = {}
-    for model in models:
-        if model.image in steps:
+    for one in declared:
+        if one.image in steps:
             continue
-        if model.pull == "always":
-            steps[model.image] = _step(model, "pull: always")
-        elif model.pull == "missing" and ports.engine.find_image(model.image) is None:
-            steps[model.image] = _step(model, "the image is not here")
+        if one.pull == "always":
+            steps[one.image] = _step(one, "pull: always")
+        elif one.pull == "missing" and ports.engine.find_image(one.image) is None:
+            steps[one.image] = _step(one, "the image is not here")
     return steps
 
 
-def _step(model: Model, cause: str) -> PullImage:
-    return PullImage(target=model.image, model=model.name, cause=cause)
+def with_images(stack: Stack, models: tuple[Model, ...]) -> tuple[Declared, ...]:
+    """What of these models needs an image at once: a llama-server each, or the Ollama server that is ours.
+
+    The image of a model that Ollama serves is for the ladder, and is brought when that is climbed.
+    """
+    own = tuple(model for model in models if model.runner == "llama-server")
+    return (*own, *(server for server in servers_of(stack, models) if server.ours))
 
 
-def run_pulls(
-    steps: dict[str, PullImage], models: tuple[Model, ...], ports: Ports, scope: Scope, emit: Emit
-) -> dict[str, tuple[Problem, ...]]:
-    """Carry the pulls out side by side; the problems by the name of each model that needs an image it did not get."""
+def image_of(model: Model, stack: Stack) -> str | None:
+    """The image that a model needs at once; None for one on an Ollama that is not ours."""
+    if model.runner == "llama-server":
+        return model.image
+    server = stack.ollama_server(model.server)
+    return server.image if server is not None and server.ours else None
+
+
+def _step(one: Declared, cause: str) -> PullImage:
+    return PullImage(target=one.image, model=one.name, cause=cause)
+
+
+def run_pulls(steps: dict[str, PullImage], ports: Ports, scope: Scope, emit: Emit) -> dict[str, tuple[Problem, ...]]:
+    """Carry the pulls out side by side; the problems by image, for those that could not be had."""
     work: dict[str, Callable[[Emit], tuple[Problem, ...]]] = {
         image: partial(_pull_one, step, ports, scope) for image, step in steps.items()
     }
-    failed = side_by_side(work, emit)
-    return {model.name: failed[model.image] for model in models if failed.get(model.image)}
+    return {image: problems for image, problems in side_by_side(work, emit).items() if problems}
 
 
 def _pull_one(step: PullImage, ports: Ports, scope: Scope, emit: Emit) -> tuple[Problem, ...]:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from homellm.domain.events import Event
 from homellm.domain.world import EngineInfo
-from homellm.ports import Clock, Engine, HostPort, Http, ModelFiles
+from homellm.ports import Clock, Engine, HostPort, Http, ModelFiles, Ollamas
 
 Emit = Callable[[Event], None]
 
@@ -22,6 +22,16 @@ class DialectCache(Protocol):
 
     def put(self, image_id: str, version_text: str, help_text: str) -> None:
         """Keep an answer if that is possible; never raises."""
+
+
+class State(Protocol):
+    """What is remembered between runs and no container can hold. Never raises: what is not kept is asked again."""
+
+    def get(self, name: str) -> bytes | None:
+        """What was kept under a name, or None."""
+
+    def put(self, name: str, data: bytes) -> None:
+        """Keep something under a name if that is possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,8 @@ class Ports:
     clock: Clock
     lock: Callable[[EngineInfo, str], AbstractContextManager[object]]
     cache: DialectCache
+    ollamas: Ollamas
+    state: State
     maker: str = ""
 
 
@@ -47,6 +59,7 @@ class Options:
 
     `engine_return_s` is how long an engine that went away during the verb is waited for.
     Without `fit` a model is started although the reckoning says that it cannot fit into memory.
+    With `retry_ollama` what Ollama refused before is asked of it again.
     """
 
     wait_timeout_s: float = 600
@@ -55,4 +68,5 @@ class Options:
     force_recreate: bool = False
     remove_orphans: bool = False
     fit: bool = True
+    retry_ollama: bool = False
     debug: bool = False

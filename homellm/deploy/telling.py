@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from homellm.deploy.ollama_server import Reached
+from homellm.deploy.verify import gate_problem
 from homellm.deploy.witness import base_urls
-from homellm.domain.evidence import Evidence
-from homellm.domain.names import endpoint
+from homellm.domain.evidence import Evidence, OllamaEvidence
+from homellm.domain.names import endpoint, endpoint_of
 from homellm.domain.reports import ModelReport
-from homellm.domain.stack import Model
-from homellm.domain.verdicts import State, Verdict
+from homellm.domain.stack import Model, Stack
+from homellm.domain.verdicts import State, Verdict, judge
 from homellm.domain.world import Container
 from homellm.errors import Problem
+from homellm.planning.ladder import End
 
 
 def serving_report(model: Model, container: Container | None, state: State) -> ModelReport:
@@ -50,4 +53,29 @@ def with_verdicts(report: ModelReport, verdicts: tuple[Verdict, ...], evidence: 
         slots=props.total_slots if props and props.total_slots is not None else evidence.log.slots,
         ctx=props.n_ctx if props and props.n_ctx is not None else evidence.log.ctx_per_slot,
         device=evidence.log.device,
+    )
+
+
+def ollama_report(
+    model: Model, stack: Stack, reached: Reached, evidence: OllamaEvidence, verdicts: tuple[Verdict, ...], end: End
+) -> ModelReport:
+    """A model on an Ollama server. Where the ladder ended there with fewer slots, the slots are advice: degraded."""
+    if end.state == "degraded":
+        verdicts = tuple(replace(v, gate=False) if v.id == "slots" else v for v in verdicts)
+    gates = tuple(v for v in verdicts if v.gate and v.verdict in ("fail", "unknown"))
+    loaded, load = evidence.loaded, evidence.load
+    return ModelReport(
+        name=model.name,
+        state=judge(verdicts),
+        runner="ollama",
+        container=reached.container.name if reached.container else None,
+        endpoint=endpoint_of(model, stack),
+        ready_s=evidence.ready_s,
+        checks=verdicts,
+        problems=tuple(gate_problem(gate, model.name) for gate in gates),
+        notes=tuple(filter(None, (end.reason, end.hint))) if end.state == "degraded" else (),
+        slots=load.slots if load else None,
+        ctx=loaded.ctx if loaded else None,
+        device=load.device if load else None,
+        changed=evidence.ready_s is not None,
     )

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from homellm.deploy.converge import converge
 from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
+from homellm.deploy.ollama_ladder import serve
+from homellm.deploy.ollama_server import Reached, reach
 from homellm.deploy.orphans import orphan_containers, remove_orphans
-from homellm.deploy.pull import missing_images, run_pulls
+from homellm.deploy.pull import image_of, missing_images, run_pulls, with_images
 from homellm.deploy.scope import Scope
-from homellm.deploy.select import select
+from homellm.deploy.select import select, servers_of
 from homellm.deploy.session import Emit, Options, Ports
+from homellm.deploy.telling import failed_report
 from homellm.deploy.threads import side_by_side
 from homellm.deploy.verify import Limits
 from homellm.domain.events import ModelFinished, Note, StackFinished, StackOpened, StepFinished, StepStarted
 from homellm.domain.names import LABEL_STACK, network_name
 from homellm.domain.reports import ModelReport, StackReport
-from homellm.domain.stack import Model, Stack
+from homellm.domain.stack import Model, OllamaServer, Stack
 from homellm.domain.steps import CreateNetwork
-from homellm.domain.verdicts import State
 from homellm.domain.world import World
-from homellm.errors import EngineRefused, ExitCode, Problem
+from homellm.errors import EngineRefused, ExitCode, HomellmError, Problem
 
 
 def up(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scope: Scope, emit: Emit) -> StackReport:
@@ -37,15 +39,17 @@ def up(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scop
         limits = Limits.of(options, ports)
         opened = StackOpened(stack.name, tuple(m.name for m in models), (f"Docker {info.version}",))
         emit(opened)
-        pulled = run_pulls(missing_images(models, ports), models, ports, scope, emit)
-        ready = tuple(model for model in models if model.name not in pulled)
+        pulled = run_pulls(missing_images(with_images(stack, models), ports), ports, scope, emit)
+        ready = tuple(model for model in models if image_of(model, stack) not in pulled)
         world = gather(stack, ready, ports)
         _ensure_network(stack, world, ready, ports, emit)
         job = Job(stack, world, ports, options, scope, limits)
         reports = _converge_all(ready, job, emit)
-        for name, problems in pulled.items():
-            reports[name] = ModelReport(name=name, state=State.FAILED, problems=problems)
-            emit(ModelFinished(reports[name]))
+        for model in models:
+            if model.name not in reports:
+                problems = pulled[image_of(model, stack) or ""]
+                reports[model.name] = failed_report(model, problems, None)
+                emit(ModelFinished(reports[model.name]))
         removed = _orphans(stack, only, world, job, emit)
         _drop_unused_network(stack, world, ports)
     report = StackReport(
@@ -59,13 +63,35 @@ def up(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scop
 
 
 def _converge_all(models: tuple[Model, ...], job: Job, emit: Emit) -> dict[str, ModelReport]:
-    def one(model: Model, emit_here: Emit) -> ModelReport:
-        report = converge(model, job, emit_here)
-        emit_here(ModelFinished(report))
-        return report
-
-    work: dict[str, Callable[[Emit], ModelReport]] = {model.name: partial(one, model) for model in models}
+    """Ollama servers first, then all models side by side."""
+    servers = servers_of(job.stack, models)
+    reach_one: dict[str, Callable[[Emit], Reached | HomellmError]] = {
+        server.name: partial(_reach, server, job) for server in servers
+    }
+    reached = side_by_side(reach_one, emit)
+    work: dict[str, Callable[[Emit], ModelReport]] = {
+        model.name: partial(_converge, model, reached, job) for model in models
+    }
     return side_by_side(work, emit)
+
+
+def _reach(server: OllamaServer, job: Job, emit: Emit) -> Reached | HomellmError:
+    try:
+        return reach(server, job, emit)
+    except HomellmError as error:
+        return error
+
+
+def _converge(model: Model, reached: Mapping[str, Reached | HomellmError], job: Job, emit: Emit) -> ModelReport:
+    server = reached.get(model.server or "") if model.runner == "ollama" else None
+    if server is None:
+        report = converge(model, job, emit)
+    elif isinstance(server, HomellmError):
+        report = failed_report(model, server.problems, None)
+    else:
+        report = serve(model, server, job, emit)
+    emit(ModelFinished(report))
+    return report
 
 
 def network_step(stack: Stack, world: World) -> CreateNetwork | None:

@@ -18,14 +18,14 @@ UNAVAILABLE = 503
 OK = 200
 
 
-def base_urls(container: Container) -> tuple[str, ...]:
+def base_urls(container: Container, server_port: int = SERVER_PORT) -> tuple[str, ...]:
     """The URLs under which the server may be reached from here: where it is published, then its own address."""
     urls = [
         f"http://{'127.0.0.1' if is_wildcard(ip) else url_host(ip)}:{host_port}"
         for ip, host_port, port in container.ports
-        if port == SERVER_PORT and host_port
+        if port == server_port and host_port
     ]
-    urls += [f"http://{url_host(address)}:{SERVER_PORT}" for address in container.addresses.values() if address]
+    urls += [f"http://{url_host(address)}:{server_port}" for address in container.addresses.values() if address]
     return tuple(dict.fromkeys(urls))
 
 

@@ -30,6 +30,7 @@ class Load:
     """One load of a model in an Ollama server's log. `blob` is `sha256-<hex>`, as the store names it.
 
     `refused` is why Ollama gave it one slot whatever was asked: an architecture, `multimodal`, or None.
+    `own_format` tells that the runner found a file in Ollama's own format, which llama.cpp's own builds refuse.
     """
 
     blob: str | None = None
@@ -38,6 +39,7 @@ class Load:
     ready: bool = False
     refused: str | None = None
     device: str | None = None
+    own_format: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ LABEL_SECTION = "homellm.section"
 LABEL_VERSION = "homellm.version"
 LABEL_RESTART = "homellm.restart"
 LABEL_MAKER = "homellm.maker"
+LABEL_OUTCOMES = "homellm.outcomes"
 
 ROLE_SERVE = "serve"
 ROLE_PROBE = "probe"

@@ -39,6 +39,7 @@ class RunnerState:
         self.failed = False
         self.commit: Signal | None = None
         self.weights: set[str] = set()
+        self.own_format = False
 
     def add(self, signal: Signal) -> None:
         """Take one of Ollama's own signals about it."""
@@ -118,6 +119,8 @@ class OllamaState:
             self._problems.add(signal)
         elif self._current is not None:
             self._current.process.add(signal)
+            if signal.id == "ollama-format":
+                self._current.own_format = True
             if signal.id == "server-crashed":
                 self._current.failed = True
         elif signal.problem:
@@ -186,6 +189,7 @@ class OllamaState:
             ready=runner.ready,
             refused=runner.refused,
             device=runner.device(self._devices, self._libraries == {CPU}),
+            own_format=runner.own_format,
         )
 
     def _runner_problems(self, runner: RunnerState) -> tuple[Signal, ...]:

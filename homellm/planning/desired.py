@@ -17,12 +17,13 @@ from homellm.domain.names import (
     ROLE_SERVE,
 )
 from homellm.domain.spec import ContainerSpec
-from homellm.domain.stack import Model, RestartPolicy, Stack
+from homellm.domain.stack import Declared, Model, OllamaServer, RestartPolicy, Stack
 from homellm.domain.world import World
 from homellm.errors import Problem
 from homellm.runners.built import Built
 from homellm.runners.hashing import spec_hash
 from homellm.runners.llama_server import build
+from homellm.runners.ollama_server import build as build_server
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,29 @@ def desire(model: Model, stack: Stack, world: World) -> Desired:
     )
 
 
+def desire_server(server: OllamaServer, models: tuple[Model, ...], stack: Stack, world: World) -> Desired:
+    """The container that an Ollama server of ours asks for, with these models on it."""
+    built = build_server(server, models, stack, world)
+    digest = _hash(built, server.image, world)
+    return Desired(
+        unit=server.name,
+        spec=built.spec,
+        hash=digest,
+        labels=_labels(stack, server, digest),
+        expected_path=built.expected_path,
+        restart=server.restart,
+        stop_grace_s=server.stop_grace_s,
+        problems=built.problems,
+        notes=built.notes,
+    )
+
+
 def _hash(built: Built, image: str, world: World) -> str:
     here = world.images.get(image)
     return spec_hash(built.spec, here.id) if built.spec and here else ""
 
 
-def _labels(stack: Stack, unit: Model, digest: str) -> dict[str, str]:
+def _labels(stack: Stack, unit: Declared, digest: str) -> dict[str, str]:
     return {
         LABEL_STACK: stack.name,
         LABEL_UNIT: unit.name,

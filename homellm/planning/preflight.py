@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from homellm.domain.names import FAILED, LABEL_STACK, NEXT
 from homellm.domain.places import problem_at
-from homellm.domain.stack import Model, Stack
+from homellm.domain.stack import Declared, Model, OllamaServer, Stack
 from homellm.domain.world import Container, ModelFile, World
 from homellm.errors import Problem
 from homellm.planning.host_problems import file_advice
@@ -30,6 +30,17 @@ def preflight(model: Model, stack: Stack, unit: Unit, world: World, *, fit: bool
         mlock_problem(model, world.host, world.engine, file.weights_bytes if file else None),
         *file_advice(model, world.host, world.engine),
         memory_problem(model, stack, world) if fit else None,
+    )
+    return tuple(problem for problem in found if problem is not None)
+
+
+def preflight_server(server: OllamaServer, stack: Stack, unit: Unit, world: World) -> tuple[Problem, ...]:
+    """The same for an Ollama server of ours: its CPUs, port and name."""
+    own = tuple(container.name for container in unit.containers)
+    found = (
+        _cpus(server, world),
+        port_problem(server, own, world.published, world.host),
+        _name(server, unit, stack, world),
     )
     return tuple(problem for problem in found if problem is not None)
 
@@ -76,7 +87,7 @@ def cpuset_numbers(cpuset: str) -> tuple[int, ...]:
     return tuple(sorted(numbers))
 
 
-def _cpus(model: Model, world: World) -> Problem | None:
+def _cpus(model: Declared, world: World) -> Problem | None:
     if model.cpuset is None:
         return None
     usable = world.host.online_cpus or tuple(range(world.engine.cpus))
@@ -102,7 +113,7 @@ def _ranges(numbers: tuple[int, ...]) -> str:
     return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
 
 
-def _name(model: Model, unit: Unit, stack: Stack, world: World) -> Problem | None:
+def _name(model: Declared, unit: Unit, stack: Stack, world: World) -> Problem | None:
     for name in (unit.name, unit.name + NEXT, unit.name + FAILED):
         holder = world.name_holders.get(name)
         if holder is not None:
@@ -131,5 +142,5 @@ def _held(holder: Container, stack: Stack) -> str:
     return f"the name {holder.name} is held by a container of {whose}, not of the stack {stack.name}"
 
 
-def _other_name(holder: Container, model: Model) -> str:
+def _other_name(holder: Container, model: Declared) -> str:
     return f"Rename or remove it (docker rm {holder.name}), or set container_name for {model.name}."

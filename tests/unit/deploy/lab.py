@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Options, Ports
@@ -63,6 +64,19 @@ class FakeCache:
 
     def put(self, image_id: str, version_text: str, help_text: str) -> None:
         raise AssertionError("nobody needs to ask the image")
+
+
+class FakeKept:
+    """Remembers in memory."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bytes] = {}
+
+    def get(self, name: str) -> bytes | None:
+        return self.kept.get(name)
+
+    def put(self, name: str, data: bytes) -> None:
+        self.kept[name] = data
 
 
 def good_lines(args: tuple[str, ...]) -> tuple[tuple[float, str], ...]:
@@ -125,6 +139,7 @@ class Lab:
         self.http = FakeHttp(self.state)
         self.host = FakeHost()
         self.files = FakeFiles()
+        self.ollamas: Any = None
         self.events: list[Event] = []
         self.engine = FakeEngine(self.state)
 
@@ -139,6 +154,8 @@ class Lab:
             clock=self.state.clock,
             lock=lambda info, stack: contextlib.nullcontext(),
             cache=FakeCache(),
+            ollamas=self.ollamas,
+            state=FakeKept(),
             maker="here",
         )
 

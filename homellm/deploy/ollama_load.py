@@ -1,0 +1,143 @@
+"""Load a model on an Ollama server and gather what every witness says of it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
+
+from homellm.deploy.job import Job
+from homellm.deploy.observe import TOKEN_S
+from homellm.deploy.ollama_models import Named
+from homellm.deploy.ollama_record import ServerRecord
+from homellm.deploy.ollama_server import Reached
+from homellm.deploy.session import Emit
+from homellm.deploy.witness import ask_token
+from homellm.domain.events import Progress
+from homellm.domain.evidence import Load, LogSummary, OllamaEvidence
+from homellm.domain.ollama import LoadedModel
+from homellm.domain.ollama_names import parse_name
+from homellm.domain.stack import Model
+from homellm.domain.world import HostGpu
+from homellm.errors import HomellmError, Problem, Refused
+from homellm.gpu import resolve
+
+#: A line is in the engine's log milliseconds after it was written.
+LOG_LAG_S = 5.0
+
+
+def load(model: Model, named: Named, reached: Reached, job: Job, emit: Emit) -> OllamaEvidence:
+    """Load the model, unless it is in memory and its load is known, and observe it.
+
+    Raises Interrupted, and HomellmError with the server's own words when it cannot be loaded.
+    """
+    begun = job.ports.clock.monotonic()
+    evidence = observe(model, named, reached, job)
+    if evidence.loaded is None or evidence.load is None:
+        emit(Progress(model.name, "loading", f"by Ollama {reached.version}"))
+        if evidence.loaded is not None:
+            reached.api.unload(named.name)  # it is in memory, and the log has lost how it came there
+        _load(model, named, reached, job)
+        evidence = replace(observe(model, named, reached, job), ready_s=job.ports.clock.monotonic() - begun)
+    chat = ask_token(
+        reached.url, replace(model, embedding=embeds(model, named)), job.ports.http, None, _left(job, TOKEN_S)
+    )
+    return replace(evidence, chat=chat)
+
+
+def embeds(model: Model, named: Named) -> bool:
+    """Whether it is asked for vectors instead of text."""
+    return model.embedding or named.shown.embedding
+
+
+def observe(model: Model, named: Named, reached: Reached, job: Job) -> OllamaEvidence:
+    """What log and /api/ps tell of a model now; it is asked nothing, so that it is not loaded by being looked at."""
+    loaded = in_memory(named.name, reached)
+    log = _log_with_load(reached, named.stored.blob_name, wait=loaded is not None)
+    loads = tuple(one for one in log.loads if _is_of(one, named.stored.blob_name))
+    remembered = named.record.loads.get(model.name)
+    return OllamaEvidence(
+        container=reached.container,
+        url=reached.url,
+        version=reached.version,
+        load=loads[-1] if loads else remembered,
+        loads=loads,
+        loaded=loaded,
+        asked_ps=True,
+        log=log,
+        gpu=_gpu(reached, job),
+    )
+
+
+def in_memory(name: str, reached: Reached) -> LoadedModel | None:
+    """The model as /api/ps tells it; None when it is not in memory."""
+    wanted = parse_name(name)
+    return next((one for one in reached.api.loaded() if parse_name(one.name).same(wanted)), None)
+
+
+def remember(model: Model, named: Named, evidence: OllamaEvidence) -> ServerRecord:
+    """The server's record with this load in it."""
+    if evidence.load is None:
+        return named.record
+    return replace(named.record, loads={**named.record.loads, model.name: evidence.load})
+
+
+def _is_of(one: Load, blob: str | None) -> bool:
+    return blob is not None and one.blob is not None and one.blob.rpartition("/")[2] == blob
+
+
+def _log_with_load(reached: Reached, blob: str | None, *, wait: bool) -> LogSummary:
+    """The log once it tells of a finished load of the blob; what it tells by then, if it never does."""
+
+    def incomplete(log: LogSummary) -> bool:
+        return wait and not any(_is_of(one, blob) and one.ready for one in log.loads)
+
+    attempts: Retrying = Retrying(
+        retry=retry_if_result(incomplete),
+        stop=stop_after_delay(LOG_LAG_S if reached.container is not None else 0),
+        wait=wait_fixed(0.1),
+        retry_error_callback=lambda state: state.outcome.result() if state.outcome else LogSummary(),
+    )
+    log: LogSummary = attempts(reached.log)
+    return log
+
+
+def _gpu(reached: Reached, job: Job) -> HostGpu | None:
+    gpu = job.stack.gpu(reached.server.gpu)
+    resolved = resolve(gpu, job.world.host) if gpu is not None else None
+    return None if isinstance(resolved, Problem) else resolved
+
+
+def _left(job: Job, most_s: float) -> float:
+    return max(1.0, min(most_s, job.limits.deadline - job.ports.clock.monotonic()))
+
+
+def _load(model: Model, named: Named, reached: Reached, job: Job) -> None:
+    """One load, given up at Ctrl-C and at the verb's deadline."""
+    call = reached.api.load(named.name, keep_alive=reached.server.keep_alive, embedding=embeds(model, named))
+    timer = threading.Timer(_left(job, job.limits.total_s), call.close)
+    timer.daemon = True
+    timer.start()
+    try:
+        with job.scope.closing(call.close):
+            call.run()
+    finally:
+        timer.cancel()
+    job.scope.check()
+    if job.ports.clock.monotonic() >= job.limits.deadline:
+        raise Refused(
+            f"Ollama did not load {model.name} within {job.limits.total_s:.0f} s",
+            hint="Give it more time with --wait-timeout.",
+            id="timeout",
+        )
+
+
+def why_not_loaded(error: HomellmError, reached: Reached) -> tuple[Problem, ...]:
+    """Ollama's own words, and the reason that stands in its log before them."""
+    fatal = [problem for problem in reached.log().problems if problem.fatal]
+    if not fatal:
+        return error.problems
+    last = fatal[-1]
+    first = error.problems[0]
+    return (Problem(id=last.id, message=f"{first.message} ({last.line})", hint=last.hint or first.hint),)

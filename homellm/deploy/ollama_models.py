@@ -1,0 +1,174 @@
+"""Bring a model into an Ollama server under the name that clients ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from homellm.deploy.job import Job
+from homellm.deploy.ollama_record import ServerRecord
+from homellm.deploy.ollama_server import Reached
+from homellm.deploy.scope import Scope
+from homellm.deploy.session import Emit
+from homellm.domain.events import Progress
+from homellm.domain.ollama import PULL_CURES, ShownModel, StoredModel, stored_from_api
+from homellm.domain.ollama_names import parse_name
+from homellm.domain.stack import Model
+from homellm.errors import Problem, Refused
+from homellm.ports import OllamaStore, PullStream
+from homellm.runners.ollama_models import Making, making, served_name, source_name
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A model that can be asked for by its name, and the server's record after it was made."""
+
+    name: str
+    stored: StoredModel
+    shown: ShownModel
+    record: ServerRecord
+
+
+def bring(model: Model, reached: Reached, record: ServerRecord, job: Job, emit: Emit) -> Named:
+    """Pull what is missing, make the name, and tell what is there. Raises HomellmError when it cannot be had."""
+    source = _source(model, reached, job, emit)
+    name = served_name(model)
+    own = lookup(name, reached)
+    plan = making(
+        model,
+        reached.server,
+        job.stack.models_on(reached.server),
+        source=source,
+        own=own if own.state != "absent" else None,
+        made=name in record.made,
+    )
+    if plan.kind != "none":
+        _not_somebody_elses(model, plan, own, source, record)
+        _make(model, plan, reached, job, emit)
+        record = replace(record, made=record.made | {name})
+    stored = lookup(name, reached)
+    if not stored.usable:
+        raise _unusable(stored)
+    return Named(name, stored, reached.api.show(name), record)
+
+
+def lookup(name: str, reached: Reached) -> StoredModel:
+    """What the server has under a name: by its store's files, else by its API alone."""
+    store = reached.store()
+    if store is not None:
+        return store.find(name)
+    wanted = parse_name(name)
+    for listed in reached.api.list_models():
+        if parse_name(listed.name).same(wanted):
+            return stored_from_api(listed, reached.api.show(listed.name))
+    return StoredModel(name=str(wanted), state="absent", reason=f"{wanted.short} is not on {reached.url}")
+
+
+def _source(model: Model, reached: Reached, job: Job, emit: Emit) -> StoredModel | None:
+    """The model that the stack file names, pulled if it is not whole; None for one that is made from a file."""
+    wanted = source_name(model)
+    if wanted is None:
+        return None
+    found = lookup(str(wanted), reached)
+    if found.usable and model.pull != "always":
+        return found
+    if model.pull == "never" or (not found.usable and found.state not in PULL_CURES):
+        raise _unusable(found)
+    _enough_room(model, found, reached.store())
+    _stream(reached.api.pull(wanted.pull_name, insecure=wanted.insecure), model.name, job.scope, emit)
+    found = lookup(str(wanted), reached)
+    if not found.usable:
+        raise _unusable(found)
+    return found
+
+
+def _enough_room(model: Model, found: StoredModel, store: OllamaStore | None) -> None:
+    free = store.free_bytes() if store is not None else None
+    missing = found.total_bytes
+    if free is not None and missing > free:
+        raise Refused(
+            f"{model.name} needs {missing / 1e9:.1f} GB of the store's disk, which has {free / 1e9:.1f} GB left",
+            hint="Remove models that nobody uses (ollama rm), or set `store` to a larger disk.",
+            id="disk-full",
+        )
+
+
+def _unusable(found: StoredModel) -> Refused:
+    hint = {
+        "cloud": "It runs on ollama.com and has no weights here: choose another model.",
+        "safetensors": "Ollama has it as safetensors, which nothing else reads: choose a GGUF of it.",
+        "absent": "Set pull: missing, or run homellm pull.",
+    }.get(found.state, "Run homellm pull to bring it again.")
+    return Refused(found.reason or f"{found.name} cannot be used", hint=hint, id=f"model-{found.state}")
+
+
+def _not_somebody_elses(
+    model: Model, plan: Making, own: StoredModel, source: StoredModel | None, record: ServerRecord
+) -> None:
+    """A name that the store has for another model is not taken over, unless homellm made it."""
+    if own.state == "absent" or plan.name in record.made:
+        return
+    if source is not None and own.blob is not None and own.blob == source.blob:
+        return  # the same weights: deriving changes its parameters alone
+    problem = Problem(
+        id="name-in-store",
+        message=f"the store has another model named {plan.name}, which homellm did not make",
+        hint=f"Give {model.name} another name in the stack file, or remove that one: ollama rm {plan.name}",
+        model=model.name,
+    )
+    raise Refused(problem.message, problems=(problem,))
+
+
+def _make(model: Model, plan: Making, reached: Reached, job: Job, emit: Emit) -> None:
+    emit(Progress(model.name, "creating", plan.because))
+    if plan.kind == "copy":
+        reached.api.copy(plan.source, plan.name)
+        return
+    files: dict[str, str] | None = None
+    if plan.kind == "create" and model.source.path is not None:
+        files = {model.source.path.name: _upload(model, model.source.path, reached, job, emit)}
+    stream = reached.api.create(
+        plan.name,
+        source=plan.source if plan.kind == "derive" else None,
+        files=files,
+        parameters=dict(plan.parameters),
+        family=plan.family,
+    )
+    _stream(stream, model.name, job.scope, emit)
+
+
+def _upload(model: Model, path: Path, reached: Reached, job: Job, emit: Emit) -> str:
+    """The file as a blob of the store; its digest.
+
+    Ollama writes the file anew from that blob, so twice its size is needed until it prunes the first (facts).
+    """
+    size = job.ports.files.look(path).size_bytes
+    store = reached.store()
+    free = store.free_bytes() if store is not None else None
+    if free is not None and 2 * size > free:
+        raise Refused(
+            f"making {model.name} in Ollama needs {2 * size / 1e9:.1f} GB of the store's disk, twice the file, and"
+            f" {free / 1e9:.1f} GB are left",
+            hint="Free some, or serve the file by runner: llama-server, which reads it where it is.",
+            id="disk-full",
+        )
+    digest = f"sha256:{job.ports.files.sha256(path)}"
+    if not reached.api.has_blob(digest):
+        _stream(reached.api.upload(digest, path), model.name, job.scope, emit)
+    return digest
+
+
+def _stream(stream: PullStream, model: str, scope: Scope, emit: Emit) -> None:
+    with scope.closing(stream.close):
+        for progress in stream:
+            scope.check()
+            emit(
+                Progress(
+                    model,
+                    "pulling",
+                    progress.status,
+                    done_bytes=progress.done_bytes,
+                    total_bytes=progress.total_bytes,
+                )
+            )
+    scope.check()

@@ -1,0 +1,96 @@
+"""What homellm remembers of an Ollama server: loads of this run, models it made, and how the ladder went.
+
+The record is a small file inside the server's container. Loads count for the run they were seen in; outcomes of the
+ladder as long as their key matches, whatever run it is (design rule 4). The copy in the labels of a model's successor
+leads. For a server that is not ours they live in the state folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from homellm.deploy.record import PATH
+from homellm.deploy.session import Ports
+from homellm.domain.evidence import Load
+from homellm.domain.names import LABEL_OUTCOMES, LABEL_UNIT
+from homellm.domain.world import Container
+from homellm.errors import HomellmError
+from homellm.planning.ladder import Outcome
+from homellm.planning.ladder_record import dump_outcomes, read_outcomes
+
+_LOAD = TypeAdapter(Load)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """`loads` by model, `made` the names that homellm made in the store, `outcomes` by model."""
+
+    loads: Mapping[str, Load] = field(default_factory=dict)
+    made: frozenset[str] = frozenset()
+    outcomes: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
+
+
+def read_server_record(container: Container | None, url: str, ports: Ports) -> ServerRecord:
+    """The record of a server; an empty one where there is none or it is damaged."""
+    try:
+        raw = ports.engine.get_file(container.id, PATH) if container else ports.state.get(url)
+        data = json.loads(raw) if raw else {}
+    except (HomellmError, ValueError):
+        return ServerRecord()
+    if not isinstance(data, dict):
+        return ServerRecord()
+    same_run = container is not None and data.get("started_at") == container.started_at
+    return ServerRecord(
+        loads=_loads(data.get("loads")) if same_run else {},
+        made=frozenset(name for name in _list(data.get("made")) if isinstance(name, str)),
+        outcomes={str(k): read_outcomes(str(v)) for k, v in _mapping(data.get("outcomes")).items()},
+    )
+
+
+def write_server_record(container: Container | None, url: str, record: ServerRecord, ports: Ports) -> None:
+    """Keep a record; where nothing can be kept the next `up` asks again."""
+    data = {
+        "started_at": container.started_at if container else "",
+        "loads": {name: asdict(load) for name, load in record.loads.items()},
+        "made": sorted(record.made),
+        "outcomes": {name: dump_outcomes(outcomes) for name, outcomes in record.outcomes.items()},
+    }
+    text = json.dumps(data).encode()
+    try:
+        if container is None:
+            ports.state.put(url, text)
+        else:
+            ports.engine.put_file(container.id, PATH, text)
+    except HomellmError:
+        return
+
+
+def labelled_outcomes(model: str, containers: Iterable[Container]) -> tuple[Outcome, ...]:
+    """The outcomes in the labels of a model's successor, of whichever of its containers has some."""
+    for container in containers:
+        if container.label(LABEL_UNIT) == model and container.label(LABEL_OUTCOMES):
+            return read_outcomes(container.label(LABEL_OUTCOMES))
+    return ()
+
+
+def _loads(value: object) -> dict[str, Load]:
+    found: dict[str, Load] = {}
+    for name, entry in _mapping(value).items():
+        try:
+            found[name] = _LOAD.validate_python(entry)
+        except ValidationError:
+            continue
+    return found
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,171 @@
+"""Ollama servers: ours as units that are swapped like any other, others by their URL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from homellm.deploy.engine_return import once_reachable
+from homellm.deploy.follow import TICK_S
+from homellm.deploy.job import Job
+from homellm.deploy.observe import read_foreign_log, read_log
+from homellm.deploy.ollama_record import read_server_record, write_server_record
+from homellm.deploy.scope import Scope
+from homellm.deploy.session import Emit, Ports
+from homellm.deploy.settle import other_at_work, with_advice
+from homellm.deploy.unit import UnitRun
+from homellm.deploy.witness import base_urls
+from homellm.domain.events import Note, Progress
+from homellm.domain.evidence import LogSummary
+from homellm.domain.names import server_container_name
+from homellm.domain.stack import OLLAMA_PORT, OllamaServer, Stack
+from homellm.domain.world import Container, World
+from homellm.errors import ContainerGone, HomellmError, Problem, Refused
+from homellm.health.exits import diagnose_exit
+from homellm.planning.desired import Desired, desire_server
+from homellm.planning.preflight import preflight_server
+from homellm.planning.units import Unit, sort_unit
+from homellm.ports import OllamaApi, OllamaStore
+from homellm.runners.ollama_server import STORE_ROOT
+
+#: Where a store's root lies below Ollama's home.
+STORE_FOLDER = "models"
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """An Ollama server that answers. `container` is None for one that is not ours."""
+
+    server: OllamaServer
+    url: str
+    version: str
+    api: OllamaApi
+    container: Container | None
+    ports: Ports
+
+    def store(self) -> OllamaStore | None:
+        """Its store, None for a server that is not ours and whose store was not declared."""
+        if self.container is not None:
+            return self.ports.ollamas.container_store(self.container.id, STORE_ROOT)
+        store = self.server.store
+        if store is None or store.named:
+            return None
+        return self.ports.ollamas.folder_store(Path(store.source) / STORE_FOLDER)
+
+    def log(self) -> LogSummary:
+        """The summary of its log of the present run; an empty one where it cannot be read."""
+        if self.container is not None:
+            return read_log(self.container, self.ports)
+        return read_foreign_log(self.server, self.ports)
+
+
+def server_unit(server: OllamaServer, stack: Stack, world: World) -> Unit:
+    """What the engine holds of a server."""
+    return sort_unit(server_container_name(stack, server), server.name, world.containers)
+
+
+def settle_server(server: OllamaServer, stack: Stack, world: World) -> tuple[Desired, Unit, tuple[Problem, ...]]:
+    """What is wanted of a server of ours, what is there, and what is known to stop it."""
+    desired = desire_server(server, stack.models_on(server), stack, world)
+    unit = server_unit(server, stack, world)
+    found = desired.problems + preflight_server(server, stack, unit, world)
+    return with_advice(desired, found, unit)
+
+
+def reach(server: OllamaServer, job: Job, emit: Emit) -> Reached:
+    """The server, started or swapped if need be, and answering. Raises HomellmError when it cannot be had."""
+    if server.url is not None:
+        api = job.ports.ollamas.api(server.url)
+        return Reached(server, server.url, api.version(), api, None, job.ports)
+    desired, unit, problems = settle_server(server, job.stack, job.world)
+    problems += other_at_work(unit, server.name, job)
+    if problems:
+        raise Refused(problems[0].message, problems=problems)
+    prove = _Prove(server, job, emit)
+    carried = UnitRun(desired, unit, job, emit, server.gpu or "cpu", prove.by_name, prove.container).run()
+    for note in carried.notes:
+        emit(Note(note, model=server.name))
+    if carried.error is not None:
+        raise carried.error
+    reached = find(server, job.stack, job.ports)
+    if unit.current is not None and reached.container is not None and unit.current.id != reached.container.id:
+        # What homellm learned of this store and its models holds for the successor as well.
+        kept = read_server_record(unit.current, reached.url, job.ports)
+        write_server_record(reached.container, reached.url, kept, job.ports)
+    return reached
+
+
+def find(server: OllamaServer, stack: Stack, ports: Ports) -> Reached:
+    """A server that is there and answers. Raises HomellmError when it is not, or does not."""
+    if server.url is not None:
+        api = ports.ollamas.api(server.url)
+        return Reached(server, server.url, api.version(), api, None, ports)
+    container = ports.engine.find_container(server_container_name(stack, server))
+    if container is None or not container.running:
+        raise Refused(f"the Ollama server {server.name} does not run", hint="homellm up starts it.", id="not-running")
+    for url in base_urls(container, OLLAMA_PORT):
+        try:
+            api = ports.ollamas.api(url)
+            return Reached(server, url, api.version(), api, container, ports)
+        except HomellmError:
+            continue
+    raise Refused(
+        f"the Ollama server {server.name} runs and does not answer",
+        hint=f"Read its log: docker logs {container.name}",
+        id="ollama-unreachable",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Prove:
+    """A server is proved when its API answers: what models get is proved model by model."""
+
+    server: OllamaServer
+    job: Job
+    emit: Emit
+
+    def container(self, container: Container, scope: Scope) -> None:
+        self.by_name(container.name, scope)
+
+    def by_name(self, ref: str, scope: Scope) -> None:
+        self.emit(Progress(self.server.name, "starting"))
+        while True:
+            scope.check()
+            container = self._find(ref)
+            if self._answers(container):
+                return
+            if self.job.ports.clock.monotonic() >= self.job.limits.deadline:
+                raise Refused(f"the Ollama server {self.server.name} did not answer in time", id="timeout")
+            scope.wait(TICK_S)
+
+    def _find(self, ref: str) -> Container:
+        ports, options = self.job.ports, self.job.options
+        container = once_reachable(lambda: ports.engine.find_container(ref), options.engine_return_s)
+        if container is None:
+            raise ContainerGone(f"the container {ref} was removed while homellm waited for it")
+        if not container.running:
+            raise self._ended(container)
+        return container
+
+    def _answers(self, container: Container) -> bool:
+        urls = base_urls(container, OLLAMA_PORT)
+        return any(_version(self.job.ports.ollamas.api(url).version) for url in urls)
+
+    def _ended(self, container: Container) -> Refused:
+        problem = diagnose_exit(
+            container.exit_code,
+            oom_killed=container.oom_killed,
+            summary=read_log(container, self.job.ports),
+            memory_limit_bytes=container.memory_bytes or None,
+            image=self.server.image,
+        )
+        return Refused(problem.message, problems=(problem,))
+
+
+def _version(ask: Callable[[], str]) -> str:
+    """The version, empty while nobody answers."""
+    try:
+        return ask()
+    except HomellmError:
+        return ""
