@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from homellm.domain.events import Event
+from homellm.domain.hub import HubModel, HubRef
 from homellm.domain.ollama import ListedModel, LoadedModel, ShownModel, StoredModel
 from homellm.domain.stack import LogSource, RestartPolicy
 from homellm.domain.world import (
@@ -232,7 +233,10 @@ class OllamaApi(Protocol):
         """Load a model, which takes minutes for a large one. Nothing happens before the call is run."""
 
     def unload(self, model: str) -> None:
-        """Take a model out of memory; one that is not loaded is left alone."""
+        """Take a model out of memory; one that is not loaded is left alone.
+
+        Ollama answers before it is gone: `loaded` tells when.
+        """
 
     def pull(self, model: str, *, insecure: bool = False, room_bytes: int | None = None) -> PullStream:
         """Bring a model; a pull that was broken off goes on where it stood. Raises PullFailed while iterated.
@@ -308,6 +312,39 @@ class OllamaStore(Protocol):
 
     def free_bytes(self) -> int | None:
         """What the store's disk has left; None where that cannot be seen."""
+
+
+class ModelHub(Protocol):
+    """Hugging Face's hub or a mirror of it, and the cache of its files on this machine."""
+
+    @property
+    def offline(self) -> bool:
+        """Whether nobody may be asked."""
+
+    @property
+    def location(self) -> str:
+        """The folder of the cache."""
+
+    def find(self, ref: HubRef, *, guess: bool = False) -> HubModel | None:
+        """The model if all of it is here. Asks nobody, and with `guess` takes the only quant that is here as meant."""
+
+    def resolve(self, ref: HubRef) -> HubModel:
+        """What the source means on the hub now, here or not.
+
+        May take as long as the network lets it. Raises HubUnreachable, and PullFailed for what the hub does not have.
+        """
+
+    def look(self, model: HubModel) -> ModelFile | None:
+        """What a model that is not here will be, from its header alone; None where that cannot be read."""
+
+    def pull(self, model: HubModel) -> PullStream:
+        """Bring what is missing of a model; a pull that was broken off goes on where it stood."""
+
+    def free_bytes(self) -> int | None:
+        """What the cache's disk has left; None where that cannot be seen."""
+
+    def repositories(self) -> tuple[tuple[str, int], ...]:
+        """The repositories of which the cache holds files, with their bytes, the largest first."""
 
 
 class Clock(Protocol):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from homellm.domain.ollama_families import UNLOADABLE, predicted_refusal
+from homellm.domain.ollama_families import UNLOADABLE, parse_version, predicted_refusal
 from homellm.domain.stack import FallbackPolicy
 
 RungName = Literal["ollama", "llama-server", "bundled", "source"]
@@ -18,6 +18,8 @@ RungName = Literal["ollama", "llama-server", "bundled", "source"]
 #: In the order in which they are tried once Ollama has refused.
 FALLBACKS: tuple[RungName, ...] = ("llama-server", "bundled", "source")
 
+#: The first release whose image has a llama-server.
+BUNDLED_SINCE = (0, 30, 0)
 NO_SOURCE = "no fallback_source is declared"
 
 #: Failures of memory: the same weights are not tried again in the same memory.
@@ -182,6 +184,9 @@ def _obstacle_of_blob(name: RungName, asked: Asked, trial: Outcome, known: dict[
         return "the file is in Ollama's own format, which other builds refuse"
     if name == "bundled" and not asked.has_bundled:
         return "the server is not homellm's, so its image is not known"
+    version = parse_version(asked.key.version)
+    if name == "bundled" and version is not None and any(version) and version < BUNDLED_SINCE:
+        return f"Ollama {asked.key.version} has no llama-server of its own"
     return None
 
 

@@ -132,6 +132,14 @@ class TestRungs:
         assert isinstance(end, End)
         assert "bundled: the server is not homellm's" in end.reason
 
+    @pytest.mark.parametrize(("version", "there"), [("0.24.0", False), ("0.30.0", True), ("0.0.0", True), ("x", True)])
+    def test_an_old_image_has_no_server_to_run(self, version, there):
+        key = replace(KEY, version=version)
+        outcomes = [replace(REFUSED, key=key), replace(failed("llama-server"), key=key)]
+        step = next_rung(replace(ASKED, key=key, has_source=True), outcomes)
+        assert isinstance(step, Rung)
+        assert step.name == ("bundled" if there else "source")
+
     def test_the_same_memory_is_not_tried_twice(self):
         """cases: child-killed-for-memory."""
         outcomes = [REFUSED, failed("llama-server", "out-of-memory", "killed")]
