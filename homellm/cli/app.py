@@ -8,6 +8,7 @@ import typer
 
 from homellm.cli.check import check
 from homellm.cli.config import config
+from homellm.cli.doctor import doctor
 from homellm.cli.down import down
 from homellm.cli.examples import epilog
 from homellm.cli.explain import explain
@@ -39,7 +40,7 @@ def build() -> typer.Typer:
         epilog=_EPILOG,
     )
     app.callback()(root)
-    for verb in (up, down, restart, pull, plan, check, ps, logs, fit, explain, render, config, schema, version):
+    for verb in (up, down, restart, pull, plan, check, ps, logs, doctor, fit, explain, render, config, schema, version):
         app.command(epilog=epilog(verb.__name__))(verb)
     return app
 

@@ -14,6 +14,7 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
     "check": ("homellm check --format json", "for cron and monitoring: every check with its evidence"),
     "ps": ("homellm ps", "what runs, with how many slots, and where"),
     "logs": ("homellm logs -f -n 20 lfm2.5", "the last 20 lines of one model, and what comes"),
+    "doctor": ("homellm doctor", "before the first up, or when something does not work"),
     "fit": (
         "homellm fit -f model.gguf --ctx 8192 --parallel 1..8 --memory 8GiB",
         "how many slots of 8192 tokens fit an 8 GB card",

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from homellm.cli.options import DebugOption, FormatOption, ModelsArgument, NoColorOption, common
+from homellm.cli.this_machine import this_machine
 
 if TYPE_CHECKING:
     from homellm.cli.options import Common
     from homellm.deploy.fit import Asked
     from homellm.domain.stack import OllamaServer
-    from homellm.domain.world import Host, ModelFile
+    from homellm.domain.world import ModelFile
     from homellm.ports import OllamaStore
     from homellm.sizing.answer import FitReport
 
@@ -138,7 +139,7 @@ def _of_file(named: str, models: list[str] | None, asked: Asked) -> FitReport:
         raise UsageError(f"{named} is a model and no stack, so it has no model {models[0]}", hint="Leave the name out.")
     last = asked.slots[-1] if asked.slots else 1
     demand = Demand(ctx=asked.ctx or Demand().ctx, parallel=asked.parallel or last)
-    return fit_file(_look(named), demand, _host(), asked)
+    return fit_file(_look(named), demand, this_machine(os.environ).snapshot(), asked)
 
 
 def _look(named: str) -> ModelFile:
@@ -162,7 +163,7 @@ def _of_stack(given: Common, named: str | None, models: list[str] | None, asked:
     from homellm.deploy.fit import fit as reckon
 
     stack, only = prepare(replace(given, file=Path(named) if named else None), models)
-    return reckon(stack, only, GgufFiles(), _host(), _store_of, asked)
+    return reckon(stack, only, GgufFiles(), this_machine(os.environ).snapshot(), _store_of, asked)
 
 
 def _store_of(server: OllamaServer) -> tuple[OllamaStore, Path] | None:
@@ -172,17 +173,3 @@ def _store_of(server: OllamaServer) -> tuple[OllamaStore, Path] | None:
         return None
     root = Path(server.store.source) / "models"
     return folder_store(root), root
-
-
-def _host() -> Host:
-    """The machine that the engine runs on; unknown when that is another one."""
-    from homellm.adapters.docker_address import resolve
-    from homellm.adapters.host.linux import LinuxHost
-    from homellm.errors import EngineUnreachable
-
-    root = os.environ.get("HOMELLM_HOST_ROOT", "")
-    try:
-        local = resolve(os.environ, Path(os.environ.get("HOME") or "/nonexistent")).socket is not None
-    except EngineUnreachable:
-        local = True
-    return LinuxHost(Path(root or "/"), local=bool(root) or local).snapshot()

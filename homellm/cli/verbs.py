@@ -12,14 +12,13 @@ from homellm.errors import UsageError
 #: The verbs in the order in which people meet them.
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Run", ("up", "down", "restart", "pull")),
-    ("Look", ("plan", "check", "ps", "logs", "fit", "explain")),
+    ("Look", ("plan", "check", "ps", "logs", "doctor", "fit", "explain")),
     ("Print", ("render", "config", "schema", "version")),
 )
 
 #: Verbs of the design that this version lacks.
 LATER = frozenset(
     {
-        "doctor",
         "endpoints",
         "init",
         "import",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from homellm.domain.places import problem_at
-from homellm.domain.stack import Gpu, Model, Stack
+from homellm.domain.stack import Declared, Gpu, Model, Stack
 from homellm.domain.world import EngineInfo, Host
 from homellm.errors import ExitCode, Problem
 from homellm.gpu import engine_limit, resolve
@@ -17,21 +17,20 @@ from homellm.planning.ports import port_problem
 _SEEN_BY_SNAP = ("/home", "/media", "/mnt", "/run/media")
 
 
-def host_problems(stack: Stack, host: Host, engine: EngineInfo) -> tuple[Problem, ...]:
-    """Everything about host and engine that stands in the way of `stack`, model by model.
+def host_problems(stack: Stack, host: Host, engine: EngineInfo | None) -> tuple[Problem, ...]:
+    """Everything about host and engine that stands in the way of `stack`, model by model; of the host alone for None.
 
     A problem with exit code OK is advice: it may stand in the way, which cannot be told from here, and blocks
     nothing. All others would make the start fail. Ports that containers hold are left to the planner, which knows them.
     """
     found: list[Problem | None] = []
     for model in stack.models:
-        found += [
-            _gpu(model, stack.gpu(model.gpu), host, engine),
-            mlock_problem(model, host, engine),
-            port_problem(model, (), None, host),
-            *file_advice(model, host, engine),
-        ]
-    return tuple(problem for problem in found if problem is not None)
+        found += [_gpu(model, stack.gpu(model.gpu), host, engine), port_problem(model, (), None, host)]
+        if engine is not None:
+            found += [mlock_problem(model, host, engine), *file_advice(model, host, engine)]
+    for server in (one for one in stack.ollama if one.ours and (one.declared or stack.models_on(one))):
+        found += [_gpu(server, stack.gpu(server.gpu), host, engine), port_problem(server, (), None, host)]
+    return tuple(dict.fromkeys(problem for problem in found if problem is not None))
 
 
 def file_advice(model: Model, host: Host, engine: EngineInfo) -> tuple[Problem, ...]:
@@ -40,12 +39,15 @@ def file_advice(model: Model, host: Host, engine: EngineInfo) -> tuple[Problem, 
     return tuple(problem for problem in found if problem is not None)
 
 
-def _gpu(model: Model, gpu: Gpu | None, host: Host, engine: EngineInfo) -> Problem | None:
+def _gpu(declared: Declared, gpu: Gpu | None, host: Host, engine: EngineInfo | None) -> Problem | None:
     if gpu is None:
         return None
     card = resolve(gpu, host)
-    problem = card if isinstance(card, Problem) else engine_limit(gpu, card, host, engine)
-    return None if problem is None else replace(problem, model=model.name)
+    if isinstance(card, Problem):
+        problem: Problem | None = card
+    else:
+        problem = engine_limit(gpu, card, host, engine) if engine is not None else None
+    return None if problem is None else replace(problem, model=declared.name if isinstance(declared, Model) else None)
 
 
 def _snap(model: Model, engine: EngineInfo) -> Problem | None:

@@ -16,7 +16,7 @@ Document = dict[str, object]
 
 def stack_document(report: StackReport) -> Document:
     """What `up`, `check`, `ps`, `restart`, `pull` and `down` print."""
-    errors = [*map(_problem, report.problems), *(_of_model(m, p) for m in report.models for p in m.problems)]
+    errors = [*map(problem_document, report.problems), *(_of_model(m, p) for m in report.models for p in m.problems)]
     return {"stack": report.stack, "models": [_model(model) for model in report.models], "errors": errors}
 
 
@@ -27,13 +27,13 @@ def plan_document(report: PlanReport) -> Document:
         "changes": report.changes,
         "steps": [_step(step) for step in report.steps],
         "models": [],
-        "errors": [_problem(problem) for problem in report.problems],
+        "errors": [problem_document(problem) for problem in report.problems],
     }
 
 
 def error_document(stack: str | None, problems: Sequence[Problem]) -> Document:
     """What every verb prints when it could not begin: no models, and why. `stack` is null where it is not known."""
-    return {"stack": stack, "models": [], "errors": [_problem(problem) for problem in problems]}
+    return {"stack": stack, "models": [], "errors": [problem_document(problem) for problem in problems]}
 
 
 def text(document: Document) -> str:
@@ -79,7 +79,8 @@ def _native(value: Native) -> Native:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _problem(problem: Problem) -> Document:
+def problem_document(problem: Problem) -> Document:
+    """A problem as `errors` has it."""
     return {
         "id": problem.id,
         "message": problem.message,
@@ -92,7 +93,7 @@ def _problem(problem: Problem) -> Document:
 
 
 def _of_model(model: ModelReport, problem: Problem) -> Document:
-    return _problem(problem) | {"model": problem.model or model.name}
+    return problem_document(problem) | {"model": problem.model or model.name}
 
 
 def _step(step: Step) -> Document:

@@ -205,7 +205,7 @@ def test_unknown_models_are_told_with_the_nearest_before_the_engine_is_asked(
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["doctor"], "doctor is known, not in this version"),
+        (["sweep"], "sweep is known, not in this version"),
         (["sweep", "x", "--parallel", "3"], "sweep is known, not in this version"),
         (["chekc"], "there is no verb chekc"),
         (["up", "--nonsense"], "--nonsense"),
