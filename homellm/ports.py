@@ -281,8 +281,8 @@ class Ollamas(Protocol):
     def folder_store(self, root: Path) -> OllamaStore:
         """The store whose root (the folder with `manifests` and `blobs`) is a folder of this machine."""
 
-    def container_store(self, ref: str, root: str) -> OllamaStore:
-        """The store that a container, running or not, has at `root`."""
+    def container_store(self, ref: str, root: str, disk: Path | None) -> OllamaStore:
+        """The store that a container, running or not, has at `root`; `disk` is where it lies on this machine."""
 
     def foreign_log(self, source: LogSource) -> Stream:
         """The log of a server that is not ours. Raises Refused when it cannot be read."""

@@ -33,11 +33,11 @@ class OllamaWays:
 
         return folder_store(root)
 
-    def container_store(self, ref: str, root: str) -> OllamaStore:
+    def container_store(self, ref: str, root: str, disk: Path | None) -> OllamaStore:
         """The store that a container has."""
         from homellm.adapters.ollama_store import container_store  # noqa: PLC0415
 
-        return container_store(self._engine, ref, root)
+        return container_store(self._engine, ref, root, disk=disk)
 
     def foreign_log(self, source: LogSource) -> Stream:
         """A file, the journal of a systemd unit since it was started, or a container of somebody's."""

@@ -54,7 +54,7 @@ def _judged(model: Model, job: Job) -> ModelReport:
     container = unit.current
     if container is None or not container.running:
         return look(model, container, subject, job.ports)
-    report = examine(model, container, subject, job.ports)
+    report = examine(model, container, subject, job.ports, concurrency=job.options.concurrency)
     return report if container.label(LABEL_HASH) == desired.hash else replace(report, notes=(_DIFFERS,))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from homellm.deploy.concurrency import measure_overlap
 from homellm.deploy.observe import Subject, observe_now, observe_quickly
 from homellm.deploy.record import read_record, write_record
 from homellm.deploy.session import Ports
@@ -39,9 +40,16 @@ def look(model: Model, container: Container | None, subject: Subject, ports: Por
     return _judged(model, container, verdicts, evidence)
 
 
-def examine(model: Model, container: Container, subject: Subject, ports: Ports) -> ModelReport:
-    """A running container by every witness, with one real request; what is found becomes its record."""
+def examine(
+    model: Model, container: Container, subject: Subject, ports: Ports, *, concurrency: bool = False
+) -> ModelReport:
+    """A running container by every witness, with one real request; what is found becomes its record.
+
+    With `concurrency` also whether its slots really work at once.
+    """
     evidence = observe_now(container, subject, ports)
+    if concurrency and evidence.url and model.runner == "llama-server":
+        evidence = replace(evidence, overlap=measure_overlap(evidence.url, model, ports))
     verdicts = judge_all(model, evidence, expected_path=subject.expected_path)
     write_record(container.id, evidence, verdicts, judge(verdicts), ports)
     return _judged(model, container, verdicts, evidence)

@@ -15,7 +15,7 @@ from homellm.domain.ollama import PULL_CURES, ShownModel, StoredModel, stored_fr
 from homellm.domain.ollama_names import parse_name
 from homellm.domain.stack import Model
 from homellm.errors import Problem, Refused
-from homellm.ports import OllamaStore, PullStream
+from homellm.ports import PullStream
 from homellm.runners.ollama_models import Making, making, served_name, source_name
 
 
@@ -74,23 +74,15 @@ def _source(model: Model, reached: Reached, job: Job, emit: Emit) -> StoredModel
         return found
     if model.pull == "never" or (not found.usable and found.state not in PULL_CURES):
         raise _unusable(found)
-    _enough_room(model, found, reached.store())
-    _stream(reached.api.pull(wanted.pull_name, insecure=wanted.insecure), model.name, job.scope, emit)
+    store = reached.store()
+    pull = reached.api.pull(
+        wanted.pull_name, insecure=wanted.insecure, room_bytes=store.free_bytes() if store is not None else None
+    )
+    _stream(pull, model.name, job.scope, emit)
     found = lookup(str(wanted), reached)
     if not found.usable:
         raise _unusable(found)
     return found
-
-
-def _enough_room(model: Model, found: StoredModel, store: OllamaStore | None) -> None:
-    free = store.free_bytes() if store is not None else None
-    missing = found.total_bytes
-    if free is not None and missing > free:
-        raise Refused(
-            f"{model.name} needs {missing / 1e9:.1f} GB of the store's disk, which has {free / 1e9:.1f} GB left",
-            hint="Remove models that nobody uses (ollama rm), or set `store` to a larger disk.",
-            id="disk-full",
-        )
 
 
 def _unusable(found: StoredModel) -> Refused:

@@ -47,11 +47,18 @@ class Reached:
     def store(self) -> OllamaStore | None:
         """Its store, None for a server that is not ours and whose store was not declared."""
         if self.container is not None:
-            return self.ports.ollamas.container_store(self.container.id, STORE_ROOT)
+            return self.ports.ollamas.container_store(self.container.id, STORE_ROOT, self._disk())
         store = self.server.store
         if store is None or store.named:
             return None
         return self.ports.ollamas.folder_store(Path(store.source) / STORE_FOLDER)
+
+    def _disk(self) -> Path | None:
+        """Where its store lies on this machine; None for an engine elsewhere."""
+        info, store = self.ports.engine.info(), self.server.store
+        if store is None or not info.local:
+            return None
+        return Path(info.root_dir) / "volumes" / store.source if store.named else Path(store.source)
 
     def log(self) -> LogSummary:
         """The summary of its log of the present run; an empty one where it cannot be read."""

@@ -57,7 +57,8 @@ class Ports:
 class Options:
     """What people ask of a verb. `wait_timeout_s` is the total for all models, `stall_timeout_s` for no progress.
 
-    `engine_return_s` is how long an engine that went away during the verb is waited for.
+    `engine_return_s` is how long an engine that went away during the verb is waited for. `concurrency` makes `check`
+    ask as many short requests at once as there are slots.
     Without `fit` a model is started although the reckoning says that it cannot fit into memory.
     With `retry_ollama` what Ollama refused before is asked of it again.
     """
@@ -70,3 +71,4 @@ class Options:
     fit: bool = True
     retry_ollama: bool = False
     debug: bool = False
+    concurrency: bool = False

@@ -45,14 +45,14 @@ def cpu_list(cpus: frozenset[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-def exposure(case: Case) -> Verdict | None:
+def exposure(case: Case, server_port: int = SERVER_PORT) -> Verdict | None:
     """A server that others than this machine's users reach wants a key."""
     model, container = case.model, case.evidence.container
     if model.port is None:
         return None
     if container is None:
         return judged("exposure", model.bind, None, None, INSPECT, hint="The container could not be inspected.")
-    addresses = sorted({ip or "0.0.0.0" for ip, _, port in container.ports if port == SERVER_PORT})
+    addresses = sorted({ip or "0.0.0.0" for ip, _, port in container.ports if port == server_port})
     if not addresses:
         hint = "No port of the container is published, though one is declared."
         return judged("exposure", model.bind, None, None, INSPECT, hint=hint)

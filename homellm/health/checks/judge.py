@@ -25,6 +25,7 @@ CHECKS: tuple[Check, ...] = (
     serving.flash_attention,
     serving.kv_cache,
     serving.batch,
+    serving.concurrency,
     host.groups,
     memory.limits,
     memory.memory,

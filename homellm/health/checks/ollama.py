@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from homellm.domain.evidence import Evidence, OllamaEvidence
-from homellm.domain.stack import Model, OllamaServer
+from homellm.domain.stack import OLLAMA_PORT, Model, OllamaServer
 from homellm.domain.verdicts import Verdict
 from homellm.health.checks import device, host
 from homellm.health.checks.case import API, LOG, Case, judged
@@ -155,7 +155,7 @@ def _ctx_forced(case: OllamaCase) -> Verdict | None:
 
 def _exposure(case: OllamaCase) -> Verdict | None:
     """Ollama knows no key: a port that others reach is everybody's."""
-    return None if not case.server.ours else _ollama_words(host.exposure(case.of_llama_server()))
+    return None if not case.server.ours else _ollama_words(host.exposure(case.of_llama_server(), OLLAMA_PORT))
 
 
 def _ollama_words(verdict: Verdict | None) -> Verdict | None:

@@ -64,6 +64,23 @@ def template(case: Case) -> Verdict | None:
     return judged("template", asked, asked, True, API, text=text)
 
 
+def concurrency(case: Case) -> Verdict | None:
+    """As many requests are worked on at once as there are slots; only where that was tried."""
+    asked, seen = case.model.parallel, case.evidence.overlap
+    if seen is None:
+        return None
+    if seen.error:
+        hint = "A server that refuses one of so many requests at once has too little memory or context for its slots."
+        return judged("concurrency", asked, seen.slots, False, API, hint=hint, text=seen.error)
+    if seen.slots is not None and seen.slots >= asked:
+        return judged("concurrency", asked, seen.slots, True, seen.source, text=f"{seen.slots} at once")
+    if not seen.conclusive or seen.slots is None:
+        hint = "The requests were over before the server could be looked at, or it tells of its slots to nobody."
+        return judged("concurrency", asked, seen.slots, None, seen.source or API, hint=hint)
+    hint = f"Of {seen.requests} requests at once it worked on {seen.slots} at most, and let the others wait."
+    return judged("concurrency", asked, seen.slots, False, seen.source, hint=hint, text=f"{seen.slots} at once")
+
+
 def flash_attention(case: Case) -> Verdict | None:
     """Flash attention is on or off as declared; with `auto` what it came to."""
     asked = case.model.flash_attention
