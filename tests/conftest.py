@@ -4,6 +4,9 @@ import os
 
 import pytest
 
+# Where it is set, the processes that tests start would write unbuffered, which people's do not.
+os.environ.pop("PYTHONUNBUFFERED", None)
+
 
 def pytest_terminal_summary(terminalreporter):
     skipped = terminalreporter.getreports("skipped")

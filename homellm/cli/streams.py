@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shutil
@@ -86,7 +87,10 @@ def check(out: Output) -> None:
 
 
 def finish(code: ExitCode | int) -> int:
-    """Flush what is left. A reader that has gone is quiet; a disk that is full is not, and makes a success a fault."""
+    """Flush what is left. A reader that has gone is quiet; a disk that is full is not, and makes a success a fault.
+
+    What could not be written stays in the buffer and fails here again: it was told already when `code` is no success.
+    """
     for stream in (sys.stdout, sys.stderr):
         if stream is None:
             continue
@@ -96,9 +100,11 @@ def finish(code: ExitCode | int) -> int:
             _detach(stream)
         except (OSError, ValueError) as error:
             _detach(stream)
-            code = code or ExitCode.FAULT
-            if stream is sys.stdout:
+            if getattr(error, "errno", None) == errno.EIO:  # a terminal that went away: nobody reads
+                continue
+            if stream is sys.stdout and not code:
                 errors_output().write(f"error: {_not_written(error)}\n")
+            code = code or ExitCode.FAULT
     return int(code)
 
 

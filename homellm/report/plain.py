@@ -41,8 +41,8 @@ class PlainSink:
             self._output.write(f"{line}\n")
 
     def interrupting(self, text: str) -> None:
-        """Say that the first Ctrl-C was heard."""
-        self._output.write(f"{clean(text)}\n")
+        """Say that the first Ctrl-C was heard; called from a signal handler."""
+        self._output.write_now(f"{clean(text)}\n")
 
     def _line(self, event: Event) -> str:
         match event:

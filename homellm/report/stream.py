@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 import re
 from collections.abc import Mapping
 from typing import TextIO
@@ -48,6 +50,19 @@ class Output:
     def write(self, text: str) -> None:
         """Write and flush `text`, marks coloured, with what the stream cannot encode replaced."""
         self.write_raw(fit(coloured(text) if self.colour else text, self.stream.encoding))
+
+    def write_now(self, text: str) -> None:
+        """Write past the buffer: for a signal handler, which may have come in the middle of a write to this stream.
+
+        Python forbids such a handler to write to the stream itself (`reentrant call inside BufferedWriter`).
+        """
+        try:
+            descriptor = self.stream.fileno()
+        except (OSError, ValueError):  # no file, so no buffer either
+            self.write(text)
+            return
+        with contextlib.suppress(OSError):  # the next write finds out, and keeps, what is wrong
+            os.write(descriptor, fit(text, self.stream.encoding).encode(self.stream.encoding, "replace"))
 
     def write_raw(self, text: str) -> None:
         """Write and flush `text` as it is."""
