@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from homellm.cli.options import DebugOption, FileOption, FormatOption, ModelsArgument, NoColorOption, common
@@ -10,6 +12,10 @@ from homellm.cli.options import DebugOption, FileOption, FormatOption, ModelsArg
 def check(
     ctx: typer.Context,
     models: ModelsArgument = None,
+    concurrency: Annotated[
+        bool,
+        typer.Option("--concurrency", help="Also ask as many short requests at once as there are slots."),
+    ] = False,
     file: FileOption = None,
     format_: FormatOption = None,
     no_color: NoColorOption = False,
@@ -24,7 +30,7 @@ def check(
     from homellm.report.check_table import check_table
 
     given = common(ctx, file, format_, no_color, debug)
-    options = deploy_options(given)
+    options = deploy_options(given, concurrency=concurrency)
     return run_verb(
         given,
         models,

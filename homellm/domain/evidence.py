@@ -107,13 +107,28 @@ class Chat:
 
 
 @dataclass(frozen=True, slots=True)
+class Overlap:
+    """So many short requests at once. `slots` is the most in which the server was seen at work at one moment.
+
+    `slots` is None when no `source` (`/slots`, `/metrics`) told. `conclusive` says that the server was looked at often
+    enough while all requests were under way, so that fewer slots are a fact. `error` is why a request failed.
+    """
+
+    requests: int
+    slots: int | None = None
+    source: str = ""
+    conclusive: bool = False
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """Everything a verification saw; None for a witness that could not be asked.
 
     `reachable` tells whether there was any way from here to the server's port; `url` is the one that was used.
     `log` covers the present run only; `log_from_start` is False when its first lines are lost to rotation, and then
     what it tells of the load may be a part. `recorded` names what the record of this run remembers and the log has
-    lost: fields of `log`, `problem:<id>`, `chat`.
+    lost: fields of `log`, `problem:<id>`, `chat`. `overlap` is there when it was asked for.
     `gpu` is the host's GPU that was declared, after resolution. `weights_bytes` come from the model file's header.
     `tool_call` is a request that must call a tool, asked only where the model's template claims that it can.
     """
@@ -132,6 +147,7 @@ class Evidence:
     ready_s: float | None = None
     tool_call: Chat | None = None
     recorded: frozenset[str] = frozenset()
+    overlap: Overlap | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from homellm.domain.evidence import Chat, LogSummary
+from homellm.domain.evidence import Chat, LogSummary, Overlap
 from homellm.domain.stack import KvCacheType
+from homellm.domain.verdicts import Verdict
 
 from . import logs
 from .cases import MODEL, PROPS, SEEN, check, checks
@@ -88,3 +89,15 @@ class TestServing:
         log = logs.read(logs.data("b11669-embedding-lv4"))  # n_batch = n_ubatch = 512
         model = replace(MODEL, embedding=True, batch=2048, ubatch=512)
         assert check("batch", model, replace(SEEN, log=log)).verdict == "pass"
+
+    def test_slots_that_work_at_once_are_judged_where_that_was_tried(self) -> None:
+        def tried(**seen: object) -> Verdict:
+            return check("concurrency", evidence=replace(SEEN, overlap=Overlap(3, **seen)))  # type: ignore[arg-type]
+
+        assert "concurrency" not in checks(MODEL)
+        assert (tried(slots=3, source="/slots").verdict, tried(slots=3, source="/slots").source) == ("pass", "/slots")
+        assert tried(slots=4, source="/slots").verdict == "pass"  # somebody else's request too
+        assert tried(slots=1, source="/slots", conclusive=True).verdict == "fail"
+        assert tried(slots=1, source="/slots").verdict == "unknown"
+        assert tried(conclusive=True).verdict == "unknown"
+        assert (tried(slots=3, error="HTTP 500").verdict, tried(error="HTTP 500").text) == ("fail", "HTTP 500")

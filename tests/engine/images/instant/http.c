@@ -76,10 +76,19 @@ static bool authorized(const char *request, const char *key)
     return strcasestr(request, wanted) != NULL;
 }
 
+/* Takes a slot, waiting for a free one, for as long as a chat takes; the status that the chat ends with. */
+static int chat_in_a_slot(const struct options *options)
+{
+    int id = take_slot(options);
+    bool alone = busy_slots() < 2;
+    usleep((useconds_t)(knob_number("INSTANT_CHAT_S", 0) * 1e6));
+    give_slot_back(id);
+    return (int)knob_number(alone ? "INSTANT_CHAT_STATUS" : "INSTANT_CHAT_STATUS_OF_SEVERAL", 200);
+}
+
 static void chat(int connection, const struct options *options)
 {
-    int status = (int)knob_number("INSTANT_CHAT_STATUS", 200);
-    usleep((useconds_t)(knob_number("INSTANT_CHAT_S", 0) * 1e6));
+    int status = chat_in_a_slot(options);
     if (status != 200) {
         refuse(connection, status, "made to fail", "server_error");
         return;
@@ -103,9 +112,10 @@ static void embedding(int connection, const struct options *options)
 static void slots(int connection, const struct options *options)
 {
     char list[4096] = "";
-    for (int id = 0; id < options->slots && id < 32; id++) {
+    for (int id = 0; id < options->slots && id < MOST_SLOTS; id++) {
         char one[128];
-        snprintf(one, sizeof one, "%s{\"id\":%d,\"n_ctx\":%d,\"is_processing\":false}", id ? "," : "", id, options->ctx_slot);
+        snprintf(one, sizeof one, "%s{\"id\":%d,\"n_ctx\":%d,\"is_processing\":%s}", id ? "," : "", id, options->ctx_slot,
+                 slot_is_busy(id) ? "true" : "false");
         strncat(list, one, sizeof list - strlen(list) - 1);
     }
     reply(connection, 200, JSON, "[%s]", list);
@@ -131,10 +141,10 @@ static void answer_request(int connection, const char *request, const struct opt
     else if (open)
         reply(connection, 200, JSON, "{\"object\":\"list\",\"data\":[{\"id\":\"%s\",\"object\":\"model\",\"owned_by\":\"llamacpp\"}]}",
               options->alias);
-    else if (strcmp(path, "/slots") == 0)
+    else if (strcmp(path, "/slots") == 0 && !knob("INSTANT_NO_SLOTS"))
         slots(connection, options);
     else if (strcmp(path, "/metrics") == 0)
-        reply(connection, 200, "text/plain", "llamacpp:requests_processing 0\nllamacpp:requests_deferred 0\n");
+        reply(connection, 200, "text/plain", "llamacpp:requests_processing %d\nllamacpp:requests_deferred 0\n", busy_slots());
     else if (strcmp(method, "POST") == 0 && strstr(path, "/chat/completions"))
         chat(connection, options);
     else if (strcmp(method, "POST") == 0 && strstr(path, "/embeddings"))

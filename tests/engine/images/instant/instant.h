@@ -22,6 +22,14 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void load(const struct options *options);
 void say_ready(const struct options *options);
 
+/* slots.c: which of them are at work. */
+#define MOST_SLOTS 32
+void make_slots(const struct options *options);
+int take_slot(const struct options *options);
+void give_slot_back(int id);
+bool slot_is_busy(int id);
+int busy_slots(void);
+
 /* http.c: the API. */
 int listen_on(const struct options *options);
 void answer(int connection, const struct options *options, bool ready);

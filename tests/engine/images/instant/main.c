@@ -110,6 +110,7 @@ int main(int argc, char **argv)
     options.alias = knob("INSTANT_ALIAS") ? knob("INSTANT_ALIAS") : options.alias;
     signal(SIGCHLD, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
+    make_slots(&options);
     int server = listen_on(&options);
     load(&options);
     serve(server, &options);
