@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+from pathlib import Path
 
 import pytest
 from docker.errors import NotFound
@@ -12,6 +13,8 @@ from docker.errors import NotFound
 from tests.engine.support.ports import free_port
 from tests.engine.support.sweep import leftovers
 from tests.engine.support.wait import wait_for
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -65,17 +68,18 @@ class TestTheEngine:
         assert str(tmp_path / "nothing.sock") in error["message"]
 
     def test_no_permission_on_the_socket(self, cli, declare, tmp_path):
-        """As a user who is not in the docker group: the socket exists and is not theirs."""
-        path = tmp_path / "docker.sock"
+        """The socket exists and is not theirs: as who owns the checkout, without the powers of root over files."""
+        path, owner = tmp_path / "docker.sock", ROOT.stat()
         with socket.socket(socket.AF_UNIX) as server:
             server.bind(str(path))
             server.listen()
-            path.chmod(0o600)
+            path.chmod(0)
             declare()
             for folder in (tmp_path, *tmp_path.parents):
                 if folder.stat().st_uid == os.getuid() and folder != folder.parent:
                     folder.chmod(folder.stat().st_mode | 0o055)
-            cli.enter = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+            ids = (f"--reuid={owner.st_uid}", f"--regid={owner.st_gid}", "--clear-groups")
+            cli.enter = ("setpriv", *ids, "--bounding-set=-dac_override,-dac_read_search")
             error = failure(up(cli, env={"DOCKER_HOST": f"unix://{path}", "HOME": "/nonexistent"}), 3)
         assert "permission" in error["message"].lower()
         assert "usermod -aG docker" in error["hint"]
@@ -238,6 +242,7 @@ class TestWhileItLoads:
 
 def wait_for_container(docker_api, name):
     """Until a container of that name runs; its inspect."""
+
     def running():
         try:
             found = docker_api.inspect_container(name)
