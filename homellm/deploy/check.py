@@ -10,6 +10,7 @@ from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
 from homellm.deploy.look import examine, look
 from homellm.deploy.observe import subject_of
+from homellm.deploy.ollama_look import check_on_ollama
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select
 from homellm.deploy.session import Emit, Options, Ports
@@ -49,6 +50,8 @@ def _one(model: Model, job: Job, emit: Emit) -> ModelReport:
 
 
 def _judged(model: Model, job: Job) -> ModelReport:
+    if model.runner == "ollama":
+        return check_on_ollama(model, job)
     desired, unit, _ = settle(model, job.stack, job.world)
     subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world)
     container = unit.current

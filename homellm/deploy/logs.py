@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Callable
 
+from homellm.deploy.ollama_look import server_container
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select
 from homellm.deploy.session import Ports
@@ -63,11 +64,14 @@ def _streams(
 ) -> dict[str, Stream]:
     containers = ports.engine.list_containers({LABEL_STACK: stack.name})
     streams: dict[str, Stream] = {}
+    shown: set[str] = set()
     for model in models:
         unit = sort_unit(container_name(stack, model), model.name, containers)
-        container = unit.next or unit.current or unit.failed
-        if container is not None:
-            streams[model.name] = ports.engine.logs(container.id, since=None, follow=follow, tail=tail)
+        container = unit.next or unit.current or server_container(model, stack, containers) or unit.failed
+        if container is not None and container.id not in shown:
+            shown.add(container.id)
+            name = model.name if container in unit.containers else model.server or model.name
+            streams[name] = ports.engine.logs(container.id, since=None, follow=follow, tail=tail)
     return streams
 
 

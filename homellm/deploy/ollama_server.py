@@ -95,6 +95,7 @@ def reach(server: OllamaServer, job: Job, emit: Emit) -> Reached:
         emit(Note(note, model=server.name))
     if carried.error is not None:
         raise carried.error
+    prove.by_name(unit.name, job.scope)  # one that was started by itself, after a reboot, may not answer yet
     reached = find(server, job.stack, job.ports)
     if unit.current is not None and reached.container is not None and unit.current.id != reached.container.id:
         # What homellm learned of this store and its models holds for the successor as well.
@@ -122,6 +123,11 @@ def find(server: OllamaServer, stack: Stack, ports: Ports) -> Reached:
         hint=f"Read its log: docker logs {container.name}",
         id="ollama-unreachable",
     )
+
+
+def await_answer(server: OllamaServer, ref: str, job: Job, emit: Emit) -> None:
+    """Wait until the server in a container answers. Raises HomellmError when it ends, or at the verb's deadline."""
+    _Prove(server, job, emit).by_name(ref, job.scope)
 
 
 @dataclass(frozen=True, slots=True)

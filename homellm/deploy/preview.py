@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from homellm.deploy.gather import gather
+from homellm.deploy.ollama_look import ps_on_ollama
+from homellm.deploy.ollama_server import settle_server
 from homellm.deploy.orphans import orphan_steps
 from homellm.deploy.pull import missing_images, with_images
-from homellm.deploy.select import select
+from homellm.deploy.select import select, servers_of
 from homellm.deploy.session import Options, Ports
-from homellm.deploy.settle import settle
+from homellm.deploy.settle import settle, unit_of
 from homellm.deploy.up import network_step
+from homellm.domain.names import server_container_name
 from homellm.domain.reports import PlanReport
-from homellm.domain.stack import Stack
-from homellm.domain.steps import Step
+from homellm.domain.stack import Model, Stack
+from homellm.domain.steps import Step, VerifyModel
+from homellm.domain.verdicts import State
+from homellm.domain.world import World
 from homellm.errors import Problem
 from homellm.planning.reconcile import reconcile
 
@@ -28,15 +33,38 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
     steps: list[Step] = []
     problems: list[Problem] = []
     assumed: list[str] = []
+    for server in servers_of(stack, models):
+        if server.ours:
+            desired, unit, found = settle_server(server, stack, world)
+            problems += found
+            steps += () if found else reconcile(desired, unit, force=options.force_recreate).steps
     for model in models:
+        if model.runner == "ollama":
+            steps += _on_ollama(model, stack, world, ports, swapped=bool(steps))
+            continue
         desired, unit, found = settle(model, stack, world, fit=options.fit)
         if desired.assumed:
             assumed.append(model.name)
-        if found:
-            problems += found
-            continue
-        steps += reconcile(desired, unit, force=options.force_recreate).steps
+        problems += found
+        steps += () if found else reconcile(desired, unit, force=options.force_recreate).steps
     if options.remove_orphans and not only:
         steps += orphan_steps(stack, world)
     before: list[Step] = [*pulls, network] if network is not None and steps else pulls
     return PlanReport(stack=stack.name, steps=(*before, *steps), problems=tuple(problems), assumed=tuple(assumed))
+
+
+def _on_ollama(model: Model, stack: Stack, world: World, ports: Ports, *, swapped: bool) -> tuple[Step, ...]:
+    """What Ollama gives is only known once it has loaded the model: that is the step, unless it is known already."""
+    if unit_of(model, stack, world).current is not None:
+        return ()  # it has moved; the server that serves it now is looked at, and nothing is started
+    known = ps_on_ollama(model, stack, world.containers, ports)
+    if known.state in (State.VERIFIED, State.DEGRADED) and not swapped:
+        return ()
+    server = stack.ollama_server(model.server)
+    cause = f"Ollama loads it and its slots are counted; with fewer than {model.parallel} it moves to llama-server"
+    if model.fallback == "none":
+        cause = "Ollama loads it and its slots are counted"
+    target = (
+        server_container_name(stack, server) if server is not None and server.ours else (server.url if server else "")
+    )
+    return (VerifyModel(target=target or "", model=model.name, cause=cause),)

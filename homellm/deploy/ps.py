@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from homellm.deploy.ollama_look import ps_on_ollama, told
+from homellm.deploy.ollama_record import labelled_outcomes
 from homellm.deploy.record import read_record
 from homellm.deploy.session import Ports
 from homellm.deploy.telling import serving_report
@@ -19,8 +21,18 @@ from homellm.planning.units import Unit, sort_unit
 def ps(stack: Stack, ports: Ports) -> StackReport:
     """The state of every model of the stack."""
     containers = ports.engine.list_containers({LABEL_STACK: stack.name})
-    units = [(model, sort_unit(container_name(stack, model), model.name, containers)) for model in stack.models]
-    return StackReport(stack=stack.name, models=tuple(_one(model, unit, ports) for model, unit in units))
+    models = tuple(_model(model, stack, containers, ports) for model in stack.models)
+    return StackReport(stack=stack.name, models=models)
+
+
+def _model(model: Model, stack: Stack, containers: tuple[Container, ...], ports: Ports) -> ModelReport:
+    unit = sort_unit(container_name(stack, model), model.name, containers)
+    if model.runner != "ollama":
+        return _one(model, unit, ports)
+    if unit.current is None:
+        return ps_on_ollama(model, stack, containers, ports)
+    moved = replace(model, runner="llama-server")
+    return replace(_one(moved, unit, ports), fallback=told(labelled_outcomes(model.name, unit.containers)))
 
 
 def _one(model: Model, unit: Unit, ports: Ports) -> ModelReport:

@@ -9,6 +9,7 @@ from functools import partial
 from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
 from homellm.deploy.observe import subject_of
+from homellm.deploy.ollama_restart import restart_servers, serve_again
 from homellm.deploy.record import write_record
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select
@@ -35,6 +36,7 @@ def restart(
     with ports.lock(info, stack.name):
         emit(StackOpened(stack.name, tuple(m.name for m in models), (f"Docker {info.version}",)))
         job = Job(stack, gather(stack, models, ports), ports, options, scope, Limits.of(options, ports))
+        restart_servers(models, job, emit)
         work: dict[str, Callable[[Emit], ModelReport]] = {model.name: partial(_one, model, job) for model in models}
         reports = side_by_side(work, emit)
     scope.check()
@@ -50,6 +52,8 @@ def _one(model: Model, job: Job, emit: Emit) -> ModelReport:
 
 
 def _restarted(model: Model, job: Job, emit: Emit) -> ModelReport:
+    if model.runner == "ollama":
+        return serve_again(model, job, emit)
     desired, unit, _ = settle(model, job.stack, job.world)
     current = unit.current
     if current is None:

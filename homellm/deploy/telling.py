@@ -17,14 +17,14 @@ from homellm.errors import Problem
 from homellm.planning.ladder import End
 
 
-def serving_report(model: Model, container: Container | None, state: State) -> ModelReport:
-    """A model served by `container`, as declared."""
+def serving_report(model: Model, container: Container | None, state: State, stack: Stack | None = None) -> ModelReport:
+    """A model served by `container`, as declared; `stack` tells where the Ollama server of a model is."""
     return ModelReport(
         name=model.name,
         state=state,
         runner=model.runner,
         container=container.name if container else None,
-        endpoint=endpoint(model),
+        endpoint=endpoint_of(model, stack) if stack is not None else endpoint(model),
     )
 
 

@@ -1,0 +1,126 @@
+"""A model that Ollama is to serve, where it is now: on its server, or moved to a llama-server. Nothing is changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from homellm.deploy.gather import gather
+from homellm.deploy.job import Job
+from homellm.deploy.look import examine, look
+from homellm.deploy.observe import TOKEN_S, subject_of
+from homellm.deploy.ollama_load import embeds, observe
+from homellm.deploy.ollama_models import Named, lookup
+from homellm.deploy.ollama_record import labelled_outcomes, read_server_record
+from homellm.deploy.ollama_server import find
+from homellm.deploy.session import Ports
+from homellm.deploy.settle import settle, unit_of
+from homellm.deploy.telling import ollama_report, serving_report
+from homellm.deploy.witness import ask_token
+from homellm.domain.names import server_container_name
+from homellm.domain.reports import Fallback, ModelReport
+from homellm.domain.stack import Model, OllamaServer, Stack
+from homellm.domain.verdicts import State
+from homellm.domain.world import Container
+from homellm.errors import Refused
+from homellm.health.checks.ollama import judge_ollama, shadow_load
+from homellm.planning.ladder import FALLBACKS, Asked, End, Outcome
+from homellm.planning.ladder_record import fallback_of
+from homellm.runners.ollama_fallback import carry_over
+from homellm.runners.ollama_models import served_name
+
+
+def check_on_ollama(model: Model, job: Job) -> ModelReport:
+    """Hold a model of an Ollama server against what is declared, by every witness. Raises HomellmError."""
+    server = _server(model, job.stack)
+    reached = find(server, job.stack, job.ports)
+    name = served_name(model)
+    record = read_server_record(reached.container, reached.url, job.ports)
+    named = Named(name, lookup(name, reached), reached.api.show(name), record)
+    unit = unit_of(model, job.stack, job.world)
+    outcomes = labelled_outcomes(model.name, unit.containers) or record.outcomes.get(model.name, ())
+    fallback = told(outcomes)
+    if unit.current is not None and fallback is not None:
+        report = _check_moved(model, fallback, named, job)
+        shadow = shadow_load(model, server, observe(model, named, reached, job))
+        return replace(
+            report, fallback=fallback, checks=(*report.checks, shadow), state=_with(report.state, shadow.verdict)
+        )
+    evidence = observe(model, named, reached, job)
+    asked = replace(model, embedding=embeds(model, named))
+    evidence = replace(evidence, chat=ask_token(reached.url, asked, job.ports.http, None, TOKEN_S))
+    stays = fallback is not None and fallback.rung == "ollama"
+    end = End("ollama", "degraded" if stays else "verified", fallback.reason if fallback and stays else "")
+    verdicts = judge_ollama(model, server, evidence)
+    return replace(ollama_report(model, job.stack, reached, evidence, verdicts, end), fallback=fallback, changed=False)
+
+
+def _with(state: State, shadow: str) -> State:
+    return State.DEGRADED if state is State.VERIFIED and shadow == "fail" else state
+
+
+def _check_moved(model: Model, fallback: Fallback, named: Named, job: Job) -> ModelReport:
+    rung = next((name for name in FALLBACKS if name == fallback.rung), None)
+    carried = None
+    if rung is not None and rung != "ollama":
+        carried = carry_over(
+            model,
+            named.stored,
+            rung,
+            job.stack,
+            blob_path=named.shown.blob_path,
+            embedding=embeds(model, named),
+        )
+    if carried is None:
+        raise Refused(f"where the weights of {model.name} are is not known any more", hint="Run homellm up.")
+    moved = carried.model
+    world = gather(job.stack, (moved,), job.ports)
+    desired, unit, _ = settle(moved, job.stack, world)
+    subject = subject_of(moved, desired.expected_path, job.stack.gpu(moved.gpu), world)
+    if unit.current is None or not unit.current.running:
+        return look(moved, unit.current, subject, job.ports)
+    return examine(moved, unit.current, subject, job.ports, concurrency=job.options.concurrency)
+
+
+def _server(model: Model, stack: Stack) -> OllamaServer:
+    server = stack.ollama_server(model.server)
+    if server is None:
+        raise ValueError(f"the loader gives every model of Ollama's a server, and {model.name} has none")
+    return server
+
+
+def told(outcomes: tuple[Outcome, ...]) -> Fallback | None:
+    """What the outcomes mean by themselves, whatever is asked now."""
+    trial = next((o for o in outcomes if o.rung == "ollama"), None)
+    return fallback_of(Asked(key=trial.key), outcomes) if trial is not None else None
+
+
+def server_container(model: Model, stack: Stack, containers: tuple[Container, ...]) -> Container | None:
+    """The container of the Ollama server that a model is declared on; None where there is none, or none of ours."""
+    server = stack.ollama_server(model.server) if model.runner == "ollama" else None
+    if server is None or not server.ours:
+        return None
+    name = server_container_name(stack, server)
+    return next((container for container in containers if container.name == name), None)
+
+
+def ps_on_ollama(model: Model, stack: Stack, containers: tuple[Container, ...], ports: Ports) -> ModelReport:
+    """A model on an Ollama server by inspect and record alone."""
+    server = _server(model, stack)
+    container = server_container(model, stack, containers)
+    if server.ours and container is None:
+        return ModelReport(name=model.name, state=State.ABSENT)
+    if container is not None and not container.running:
+        return ModelReport(name=model.name, state=State.STOPPED, runner="ollama", container=container.name)
+    record = read_server_record(container, server.url or "", ports)
+    load, fallback = record.loads.get(model.name), told(record.outcomes.get(model.name, ()))
+    state = State.UNVERIFIED
+    if load is not None and load.ready:
+        state = State.VERIFIED if load.slots == model.parallel else State.DEGRADED
+    report = serving_report(model, container, state, stack)
+    return replace(
+        report,
+        slots=load.slots if load else None,
+        ctx=load.ctx_per_slot if load else None,
+        device=load.device if load else None,
+        fallback=fallback,
+    )
