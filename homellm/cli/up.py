@@ -32,6 +32,9 @@ def up(
         bool, typer.Option("--remove-orphans", help="Remove containers of models that the file has no more.")
     ] = False,
     no_fit: NoFitOption = False,
+    retry_ollama: Annotated[
+        bool, typer.Option("--retry-ollama", help="Ask Ollama again for the slots that it refused before.")
+    ] = False,
     file: FileOption = None,
     format_: FormatOption = None,
     no_color: NoColorOption = False,
@@ -54,6 +57,7 @@ def up(
         force_recreate=force_recreate,
         remove_orphans=remove_orphans,
         fit=not no_fit,
+        retry_ollama=retry_ollama,
     )
     if dry_run:
         return tell_plan(given, models, options)

@@ -60,11 +60,13 @@ def test_up_prints_what_happens_and_then_the_table(verb: Put, capsys: Capture) -
 
 def test_up_hands_its_options_on(verb: Put, seen: Seen, capsys: Capture) -> None:
     verb("up", lambda *_: VERIFIED)
-    argv = ["up", "embed", "--wait-timeout", "90", "--stall-timeout", "5.5", "--force-recreate", "--debug"]
-    assert main(argv) == ExitCode.OK
+    argv = ["up", "embed", "--wait-timeout", "90", "--stall-timeout", "5.5", "--force-recreate", "--retry-ollama"]
+    assert main([*argv, "--debug"]) == ExitCode.OK
     only, options = seen.calls[0][1], seen.calls[0][3]
     assert only == ("embed",)
-    assert options == Options(wait_timeout_s=90, stall_timeout_s=5.5, force_recreate=True, debug=True)
+    assert options == Options(
+        wait_timeout_s=90, stall_timeout_s=5.5, force_recreate=True, retry_ollama=True, debug=True
+    )
 
 
 def test_no_model_named_means_all_of_them(verb: Put, seen: Seen, capsys: Capture) -> None:
