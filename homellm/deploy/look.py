@@ -36,6 +36,7 @@ def look(model: Model, container: Container | None, subject: Subject, ports: Por
     log, recorded = merge(evidence.log, record.log)
     recorded |= {"chat"} if record.chat is not None else set()
     evidence = replace(evidence, log=log, log_from_start=reaches_back(log), chat=record.chat, recorded=recorded)
+    evidence = replace(evidence, tool_call=record.tool_call)
     verdicts = judge_all(model, evidence, expected_path=subject.expected_path)
     return _judged(model, container, verdicts, evidence)
 

@@ -10,13 +10,14 @@ from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
 from homellm.deploy.follow import since
 from homellm.deploy.record import read_record
 from homellm.deploy.session import Ports
-from homellm.deploy.witness import OK, ask_props, ask_token, find_url
+from homellm.deploy.witness import OK, ask_props, ask_token, ask_tool_call, claims_tools, find_url
 from homellm.domain.evidence import Chat, Evidence, LogSummary
 from homellm.domain.secret import reveal
 from homellm.domain.stack import Gpu, Model, OllamaServer
 from homellm.domain.world import Container, HostGpu, World
 from homellm.errors import HomellmError, Problem
 from homellm.gpu import resolve
+from homellm.health.checks import judges_template
 from homellm.health.merge import merge, reaches_back
 from homellm.health.reader import LogReader
 from homellm.ports import HttpReply, Stream
@@ -138,16 +139,19 @@ def _evidence(
     url, reply = find_url(container, ports.http) if container.running else ("", None)
     if ready_s is not None:
         url, reply = _settled(container, ports)
-    chat: Chat | None = None
-    if url and ask:
-        chat = ask_token(url, model, ports.http, key, timeout_s)
+    props = ask_props(url, ports.http, key) if url else None
+    chat = ask_token(url, model, ports.http, key, timeout_s) if url and ask else None
+    call: Chat | None = None
+    if chat is not None and chat.tokens and judges_template(model) and claims_tools(props):
+        call = ask_tool_call(url, model, ports.http, key, timeout_s)
     return Evidence(
         container=container,
         url=url,
         reachable=bool(url),
         healthy=reply.status == OK if reply is not None and reply.status else None,
-        props=ask_props(url, ports.http, key) if url else None,
+        props=props,
         chat=chat,
+        tool_call=call,
         log=log,
         log_from_start=reaches_back(log),
         process=ports.host.process(container),

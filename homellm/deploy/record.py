@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -22,18 +22,19 @@ from homellm.errors import HomellmError
 PATH = "/.homellm.json"
 FORMAT = 1
 _LOG = TypeAdapter(LogSummary)
-_CHAT = TypeAdapter(Chat)
+_CHAT: TypeAdapter[Chat | None] = TypeAdapter(Chat | None)
 _VERDICTS = TypeAdapter(tuple[Verdict, ...])
 
 
+@dataclass(frozen=True, slots=True)
 class Record:
     """What a record holds. `state` is what the verdicts meant when they were given."""
 
-    def __init__(self, state: State, verdicts: tuple[Verdict, ...], log: LogSummary, chat: Chat | None) -> None:
-        self.state = state
-        self.verdicts = verdicts
-        self.log = log
-        self.chat = chat
+    state: State
+    verdicts: tuple[Verdict, ...]
+    log: LogSummary
+    chat: Chat | None
+    tool_call: Chat | None = None
 
 
 def write_record(ref: str, evidence: Evidence, verdicts: tuple[Verdict, ...], state: State, ports: Ports) -> bool:
@@ -47,6 +48,7 @@ def write_record(ref: str, evidence: Evidence, verdicts: tuple[Verdict, ...], st
         "verdicts": _plain(verdicts),
         "log": _plain(evidence.log),
         "chat": _plain(evidence.chat),
+        "tool_call": _plain(evidence.tool_call),
     }
     try:
         ports.engine.put_file(ref, PATH, json.dumps(data).encode())
@@ -80,12 +82,12 @@ def read_record(container: Container, ports: Ports) -> Record | None:
 
 def _parse(data: dict[str, object]) -> Record | None:
     try:
-        chat = data.get("chat")
         return Record(
             State(str(data.get("state"))),
             _VERDICTS.validate_python(data.get("verdicts")),
             _LOG.validate_python(data.get("log")),
-            _CHAT.validate_python(chat) if chat is not None else None,
+            _CHAT.validate_python(data.get("chat")),
+            _CHAT.validate_python(data.get("tool_call")),
         )
     except (ValidationError, ValueError):
         return None

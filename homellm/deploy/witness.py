@@ -15,6 +15,8 @@ from homellm.ports import Http, HttpReply, Json
 #: An answer of /health and /props takes milliseconds, also under load: it does not wait for a slot.
 QUICK_S = 5.0
 UNAVAILABLE = 503
+#: Enough for the name of a tool and an empty object; a model that says more is cut.
+TOOL_TOKENS = 32
 OK = 200
 
 
@@ -74,10 +76,36 @@ def ask_token(url: str, model: Model, http: Http, api_key: str | None, timeout_s
     found = _json(reply) or {}
     if reply.status != OK:
         return Chat(status=reply.status, error=_error(found) or reply.error or f"HTTP {reply.status}")
-    return Chat(status=reply.status, model=_text(found.get("model")), tokens=_tokens(found, model.embedding))
+    return Chat(status=reply.status, model=_text(found.get("model")), tokens=_tokens(found, embedding=model.embedding))
 
 
-def _tokens(found: Mapping[str, object], embedding: bool) -> int | None:
+def ask_tool_call(url: str, model: Model, http: Http, api_key: str | None, timeout_s: float) -> Chat:
+    """One chat in which a tool must be called: whether the template takes tools at all, and the server answers.
+
+    What the model says to it is not judged: a small one may call nothing and the template be right. Source of the form:
+    the OpenAI API's `tools` and `tool_choice`.
+    """
+    tool = {"name": "now", "description": "tells the time", "parameters": {"type": "object", "properties": {}}}
+    body: Json = {
+        "model": model.name,
+        "messages": [{"role": "user", "content": "What time is it?"}],
+        "tools": [{"type": "function", "function": tool}],
+        "tool_choice": "required",
+        "max_tokens": TOOL_TOKENS,
+    }
+    reply = http.post(f"{url}/v1/chat/completions", body, timeout_s=timeout_s, api_key=api_key)
+    found = _json(reply) or {}
+    if reply.status != OK:
+        return Chat(status=reply.status, error=_error(found) or reply.error or f"HTTP {reply.status}")
+    return Chat(status=reply.status, model=_text(found.get("model")), tokens=_tokens(found, embedding=False))
+
+
+def claims_tools(props: Props | None) -> bool:
+    """Whether the model's template says that it can be given tools."""
+    return props is not None and bool(props.template_caps.get("supports_tools"))
+
+
+def _tokens(found: Mapping[str, object], *, embedding: bool) -> int | None:
     """How many tokens came back; for an embedding, 1 when a vector with numbers in it came back."""
     if embedding:
         data = found.get("data")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from homellm.domain.stack import Model
 from homellm.domain.verdicts import Verdict
 from homellm.health.checks.case import API, EVIDENCE_LEVEL, LOG, PROPS, Case, judged
 
@@ -44,10 +45,16 @@ def reasoning(case: Case) -> Verdict | None:
     return judged("reasoning", True, None, None, LOG, hint=EVIDENCE_LEVEL)
 
 
+def judges_template(model: Model) -> bool:
+    """Whether the template is a matter of this model: it was declared, or Ollama's was left behind."""
+    declared = model.jinja is not None or model.chat_template_file is not None or model.mmproj is not None
+    return not model.embedding and (declared or model.stored is not None)
+
+
 def template(case: Case) -> Verdict | None:
     """The chat template works: one chat came through it, and a tool call where it claims that it can."""
     model, chat, call = case.model, case.evidence.chat, case.evidence.tool_call
-    if model.embedding or (model.jinja is None and model.chat_template_file is None and model.mmproj is None):
+    if not judges_template(model):
         return None
     asked = True if model.jinja is None else model.jinja
     if chat is None:

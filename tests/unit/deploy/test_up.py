@@ -218,3 +218,35 @@ def test_a_young_successor_of_another_namespace_stops_us():
     report = only(lab.up())
     assert report.problems[0].id == "locked"
     assert lab.state.names() == {f"{NAME}.next": "running"}
+
+
+def test_a_template_that_claims_tools_is_given_one():
+    """One chat and one tool call, where the declaration makes the template a matter (jinja)."""
+    lab = Lab()
+
+    def with_tools(container, path, reply):
+        caps = b'"chat_template_caps": {"supports_tools": true}'
+        return replace(reply, body=reply.body.replace(b'"chat_template_caps": {}', caps))
+
+    lab.http.twist = with_tools
+    report = only(lab.up(model(jinja=True)))
+    (check,) = [c for c in report.checks if c.id == "template"]
+    assert (check.verdict, check.text) == ("pass", "a chat and a tool call came through")
+
+
+def test_a_tool_call_that_fails_is_advice():
+    lab = Lab()
+
+    def broken(container, path, reply):
+        if path == "/props":
+            caps = b'"chat_template_caps": {"supports_tools": true}'
+            return replace(reply, body=reply.body.replace(b'"chat_template_caps": {}', caps))
+        chats = lab.http.asked.count(f"{container.name} /v1/chat/completions")
+        return replace(reply, status=500, body=b'{"error":{"message":"no tools"}}') if chats > 1 else reply
+
+    lab.http.twist = broken
+    report = only(lab.up(model(jinja=True)))
+    assert (report.state, report.exit_code) == (State.DEGRADED, ExitCode.DEGRADED)
+    assert lab.state.names() == {NAME: "running"}
+    again = only(lab.up(model(jinja=True)))
+    assert (again.state, again.changed) == (State.DEGRADED, False)
