@@ -3,11 +3,13 @@
 Everything that a test makes is named `homellm-test-<run_id>-…` and removed after it, whether it passed or not.
 """
 
+import itertools
 import os
 import uuid
 from collections.abc import Callable, Iterator
+from ipaddress import ip_network
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import docker
 import pytest
@@ -20,9 +22,15 @@ from tests.engine.support.cache import cache_root
 from tests.engine.support.cli import Cli
 from tests.engine.support.images import instant_image as make_instant_image
 from tests.engine.support.old_build import b10434_image as make_b10434_image
+from tests.engine.support.ollama_image import ollama_image as make_ollama_image
+from tests.engine.support.ollama_server import OllamaServer
+from tests.engine.support.ollama_store import OllamaStore
+from tests.engine.support.ollama_store import store_with as write_store
 from tests.engine.support.private_engine import PrivateEngine
+from tests.engine.support.registry import OllamaRegistry
 from tests.engine.support.stacks import write_stack
 from tests.engine.support.sweep import sweep
+from tests.engine.support.tiny_models import LAST_NORM_OF_OLLAMA
 from tests.engine.support.tiny_models import tiny_lfm2 as make_tiny_lfm2
 
 HERE = Path(__file__).parent
@@ -89,6 +97,51 @@ def smollm2() -> Path:
 def tiny_lfm2(smollm2: Path) -> Path:
     """A hybrid of 8 MB, which Ollama refuses parallel slots and llama-server gives them."""
     return make_tiny_lfm2(smollm2)
+
+
+@pytest.fixture(scope="session")
+def ollama_format_lfm2(smollm2: Path) -> Path:
+    """The same as Ollama's own converter writes it: llama.cpp refuses it, Ollama's llama-server loads it."""
+    return make_tiny_lfm2(smollm2, last_norm=LAST_NORM_OF_OLLAMA)
+
+
+@pytest.fixture(scope="session")
+def ollama_image(docker_api: docker.APIClient, llama_image: str) -> str:
+    """The Ollama of the tests, on the real llama-server: see tests/engine/images/ollama/README.md."""
+    return make_ollama_image(docker_api, llama_image)
+
+
+@pytest.fixture(scope="session")
+def make_ollama(docker_api: docker.APIClient, llama_image: str) -> Callable[..., str]:
+    """Makes variants of it: `make_ollama(env={"STANDIN_PERMIT": "lfm2"})`."""
+    return lambda **recipe: make_ollama_image(docker_api, llama_image, **recipe)
+
+
+@pytest.fixture
+def ollama_registry(docker_api: docker.APIClient) -> Iterator[OllamaRegistry]:
+    """A registry that containers reach: `ollama_registry.add("lfm2:tiny", tiny_lfm2)` returns the name to pull."""
+    (config, *_) = docker_api.inspect_network("bridge")["IPAM"]["Config"]
+    # Engines before 28 name the gateway only where it was asked for; it is the first address all the same.
+    registry = OllamaRegistry(config.get("Gateway") or str(next(ip_network(config["Subnet"]).hosts())))
+    yield registry
+    registry.close()
+
+
+@pytest.fixture
+def store_with(tmp_path: Path) -> Callable[..., OllamaStore]:
+    """Writes a store without a server: `store_with({"lfm2.5:2.6b": tiny_lfm2, "smol": {"gguf": smollm2, …}})`."""
+    return lambda models, folder="ollama": write_store(tmp_path / folder, models)
+
+
+@pytest.fixture
+def run_ollama(docker_api: docker.APIClient, prefix: str, ollama_image: str) -> Callable[..., OllamaServer]:
+    """Runs the Ollama of the tests without homellm: `run_ollama(env={…}, store=store.root)`, ready when returned."""
+    names = itertools.count()
+
+    def run(image: str = ollama_image, **more: Any) -> OllamaServer:
+        return OllamaServer(docker_api, image, f"{prefix}-ollama-{next(names)}", **more).ready()
+
+    return run
 
 
 @pytest.fixture

@@ -125,11 +125,11 @@ def ps(app: App, exchange: Exchange) -> None:
         rows.append({
             "name": model.name.short,
             "model": model.name.short,
-            "size": int(runner.child.total_bytes),
+            "size": runner.child.total_bytes,
             "digest": model.digest,
             "details": details(model) | {"quantization_level": model.config.get("file_type", "")},
             "expires_at": timestamp(runner.expires),
-            "size_vram": int(runner.child.gpu_bytes),
+            "size_vram": runner.child.gpu_bytes,
             "context_length": runner.load.ctx,
         })  # fmt: skip
     exchange.json(200, {"models": rows})

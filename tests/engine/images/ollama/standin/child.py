@@ -27,6 +27,7 @@ REASONS = re.compile(
     r"|llama_init_from_model:).*"
 )
 NO_MEMORY = re.compile(r"out of memory|failed to allocate|allocation failed|not enough memory|erroroutofmemory", re.I)
+OFFLOADED = re.compile(r"offloaded (\d+)/(\d+) layers to GPU")
 BUFFER = re.compile(r"(\S+)\s+(?:\S+\s+)?buffer size =\s+([0-9.]+) MiB")
 
 
@@ -110,7 +111,8 @@ class Child:
         self.base = f"http://127.0.0.1:{load.port}"
         self.started = time.monotonic()
         self.activity = self.started
-        self.total_bytes = self.gpu_bytes = 0.0
+        self.gpu_bytes = self._all_bytes = 0
+        self._offloaded = False
         self._reasons: list[str] = []
         env = os.environ | ({"GGML_VK_VISIBLE_DEVICES": "0"} if load.gpu else {})
         # Lavapipe compiles its shaders at the first run, for half a minute: not while it loads.
@@ -131,15 +133,21 @@ class Child:
                     self._reasons.append(found[0].rstrip())
                 elif NO_MEMORY.search(line):
                     self._reasons.append(line)
-                if found := BUFFER.search(line):
-                    self._count(found[1], float(found[2]) * (1 << 20))
+                self._count(line)
                 self._said(self.load.gpu.named(line) if self.load.gpu else line)
 
-    def _count(self, device: str, size: float) -> None:
-        if device.endswith("_Host"):
-            return
-        self.total_bytes += size
-        self.gpu_bytes += size if device.startswith("Vulkan") else 0
+    def _count(self, line: str) -> None:
+        if found := OFFLOADED.search(line):
+            self._offloaded = found[1] == found[2]
+        if found := BUFFER.search(line):
+            size = int(float(found[2]) * (1 << 20))
+            self._all_bytes += size
+            self.gpu_bytes += size if found[1].startswith("Vulkan") and not found[1].endswith("_Host") else 0
+
+    @property
+    def total_bytes(self) -> int:
+        """As /api/ps tells it: with all layers on the GPU, what lies there."""
+        return self.gpu_bytes if self._offloaded else self._all_bytes
 
     @property
     def seconds(self) -> float:

@@ -17,11 +17,15 @@ gemma3 gemma3n gptoss lfm2 lfm2moe llama4 mistral3 mllama qwen25vl qwen3 qwen3vl
 CONTEXT_KEYS = """
 n_seq_max n_ctx n_ctx_seq n_batch n_ubatch causal_attn flash_attn kv_unified freq_base freq_scale
 """
-#: Rows of print_info that are newer than 0.24.
-NEWER_INFO = ("n_layer_all", "is_mrope", "f_attn_value_scale", "rope_yarn_log_mul")
+INFO_KEYS = """
+arch vocab_only no_alloc n_ctx_train n_embd n_embd_inp n_layer n_head n_head_kv n_rot n_swa is_swa_any n_embd_head_k
+n_embd_head_v n_gqa n_embd_k_gqa n_embd_v_gqa f_norm_eps f_norm_rms_eps f_clamp_kqv f_max_alibi_bias f_logit_scale
+f_attn_scale n_ff n_expert n_expert_used n_expert_groups n_group_used freq_base_train freq_scale_train n_ctx_orig_yarn
+rope_finetuned n_vocab n_merges
+"""
 ROW = re.compile(r"(print_info|llama_context): (\S[^=]*?)\s*= (.*)")
 KEPT = ("llama_model_loader: ", "load: ", "load_tensors: ", "llama_kv_cache: ", "llama_context: ", "llama_model_load")
-DROPPED = ("unused tokens", "attn_rot_", "tensor overrides", "done_getting", "offloaded", "offloading")
+DROPPED = ("unused tokens", "_rot_", "tensor overrides", "done_getting", "offloaded", "offloading")
 
 
 class OldJournal(Journal):
@@ -146,4 +150,5 @@ def _row(head: str, key: str, value: str, line: str) -> str | None:
         return line
     if head == "llama_context":
         return f"{head}: {key:<13} = {value}" if key in CONTEXT_KEYS.split() else None
-    return None if key in NEWER_INFO else f"{head}: {key:<16} = {value}"
+    known = key in INFO_KEYS.split() or " " in key or "." in key
+    return f"{head}: {key:<16} = {value}" if known else None

@@ -1,0 +1,68 @@
+"""An Ollama in a container, made by docker-py alone: the stand-in, or any other image with Ollama's command."""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import docker
+
+from tests.engine.support.ports import free_port
+from tests.engine.support.wait import wait_for
+
+
+class OllamaServer:
+    """Runs from its making on; `ready()` waits until it answers. The test's prefix sweeps it away."""
+
+    def __init__(
+        self,
+        api: docker.APIClient,
+        image: str,
+        name: str,
+        *,
+        env: Mapping[str, str] | None = None,
+        store: Path | None = None,
+        **host: Any,
+    ) -> None:
+        self.api, self.name, self.port = api, name, free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        mounts = [docker.types.Mount("/root/.ollama", str(store), type="bind")] if store else []
+        bindings = {11434: ("127.0.0.1", self.port)}
+        self.id = api.create_container(
+            image,
+            name=name,
+            environment=dict(env or {}),
+            ports=[11434],
+            host_config=api.create_host_config(mounts=mounts, port_bindings=bindings, **host),
+        )["Id"]
+        api.start(self.id)
+
+    def ready(self) -> "OllamaServer":
+        wait_for(lambda: self.ask("/api/version")[0] == 200, f"{self.name} to answer; log: {self.log()}", 60)
+        return self
+
+    def ask(self, path: str, body: Any = None, timeout_s: float = 120) -> tuple[int, Any]:
+        """Status and JSON of an answer; status 0 without one."""
+        data = json.dumps(body).encode() if body is not None else None
+        try:
+            with urllib.request.urlopen(self.url + path, data, timeout=timeout_s) as reply:
+                return reply.status, json.load(reply)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+        except (urllib.error.URLError, ConnectionError) as error:
+            return 0, str(error)
+
+    def load(self, model: str, **options: Any) -> None:
+        """Load a model for good; fails with the answer and the log when it does not."""
+        body = {"model": model, "keep_alive": -1, "stream": False, "options": options}
+        status, answer = self.ask("/api/generate", body)
+        assert (status, answer.get("done_reason")) == (200, "load"), f"{status} {answer}\n{self.log()}"
+
+    def log(self) -> str:
+        return self.api.logs(self.id).decode(errors="replace")
+
+    def state(self) -> dict[str, Any]:
+        return dict(self.api.inspect_container(self.id)["State"])
