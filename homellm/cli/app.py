@@ -10,6 +10,7 @@ from homellm.cli.check import check
 from homellm.cli.config import config
 from homellm.cli.doctor import doctor
 from homellm.cli.down import down
+from homellm.cli.endpoints import endpoints
 from homellm.cli.examples import epilog
 from homellm.cli.explain import explain
 from homellm.cli.fit import fit
@@ -40,7 +41,10 @@ def build() -> typer.Typer:
         epilog=_EPILOG,
     )
     app.callback()(root)
-    for verb in (up, down, restart, pull, plan, check, ps, logs, doctor, fit, explain, render, config, schema, version):
+    run = (up, down, restart, pull)
+    look = (plan, check, ps, logs, doctor, fit, explain)
+    write = (endpoints, render, config, schema, version)
+    for verb in (*run, *look, *write):
         app.command(epilog=epilog(verb.__name__))(verb)
     return app
 

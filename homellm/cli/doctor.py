@@ -26,7 +26,7 @@ def doctor(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> int:
-    """Say what this host is, what would stop the stack, and what to type.
+    """Say what this host is, what would stop the stack, what to type.
 
     Works without a stack file and without an engine, as far as it goes. Also finds a running Open WebUI whose
     background jobs take slots, and an Ollama that runs on the host itself. Changes nothing.

@@ -14,7 +14,7 @@ def down(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> int:
-    """Stop and remove what carries the stack's labels; never model files."""
+    """Stop and remove what carries the stack's labels; no model files."""
     from homellm.cli.run_verb import deploy_options, run_verb
     from homellm.deploy.down import down as act
     from homellm.report.tables import down_text

@@ -20,6 +20,7 @@ EXAMPLES: Mapping[str, tuple[str, str]] = {
         "how many slots of 8192 tokens fit an 8 GB card",
     ),
     "explain": ("docker logs llama 2>&1 | homellm explain", "what happened in a container of anybody's"),
+    "endpoints": ("homellm endpoints --client open-webui > open-webui.env", "the environment of an Open WebUI"),
     "render": ("homellm render compose > compose.yaml", "the same containers for Docker Compose"),
     "config": ("homellm -f nuc.yaml config", "is the file right, and what does it mean?"),
     "schema": ("homellm schema > homellm.schema.json", "the file that the first line of a stack file names"),

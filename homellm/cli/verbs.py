@@ -13,13 +13,12 @@ from homellm.errors import UsageError
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Run", ("up", "down", "restart", "pull")),
     ("Look", ("plan", "check", "ps", "logs", "doctor", "fit", "explain")),
-    ("Print", ("render", "config", "schema", "version")),
+    ("Print", ("endpoints", "render", "config", "schema", "version")),
 )
 
 #: Verbs of the design that this version lacks.
 LATER = frozenset(
     {
-        "endpoints",
         "init",
         "import",
         "set",

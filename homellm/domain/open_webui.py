@@ -1,7 +1,7 @@
 """What homellm knows of Open WebUI: the jobs that it runs in the background, and the variables that rule them.
 
-Source: its documentation, "Environment Variable Configuration". All jobs are on by default, each sends the conversation
-again, and each takes a slot while it runs.
+Source: its documentation, "Environment Variable Configuration", and config.py of 0.12.4. All jobs are on by default,
+but for autocompletion, which newer versions leave off; each sends the conversation again and takes a slot meanwhile.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ JOBS = (
     Job("ENABLE_TITLE_GENERATION", "titles", worth_it=True),
     Job("ENABLE_TAGS_GENERATION", "tags"),
     Job("ENABLE_FOLLOW_UP_GENERATION", "follow-up questions"),
-    Job("ENABLE_AUTOCOMPLETE_GENERATION", "autocompletion while typing"),
+    Job("ENABLE_AUTOCOMPLETE_GENERATION", "autocompletion while typing (off by default in newer versions)"),
     Job("ENABLE_SEARCH_QUERY_GENERATION", "search queries"),
     Job("ENABLE_RETRIEVAL_QUERY_GENERATION", "retrieval queries"),
 )
 
 #: Variables that no other program's container has.
-_OWN_VARIABLES = frozenset({"WEBUI_SECRET_KEY", "WEBUI_BUILD_VERSION", "WEBUI_NAME", "WEBUI_AUTH", "WEBUI_URL"})
+_OWN_VARIABLES = frozenset({"WEBUI_SECRET_KEY", "WEBUI_BUILD_VERSION", "WEBUI_BUILD_HASH", "WEBUI_NAME", "WEBUI_AUTH"})
 _IMAGE = "open-webui"
 _URL_LISTS = ("OPENAI_API_BASE_URLS", "OPENAI_API_BASE_URL", "OLLAMA_BASE_URLS", "OLLAMA_BASE_URL")
 
@@ -73,7 +73,7 @@ class WebUi:
 
 def _is_on(value: str | None) -> bool:
     """As it reads a switch: true by default, and `true` in any case; everything else is false."""
-    return value is None or value.strip().lower() == "true"
+    return value is None or value.lower() == "true"
 
 
 def web_ui_of(container: str, image: str, env: Mapping[str, str]) -> WebUi | None:

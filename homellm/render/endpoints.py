@@ -1,0 +1,89 @@
+"""A stack to the addresses of its models."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from homellm.domain.endpoints import ModelEndpoints, Way
+from homellm.domain.names import is_wildcard, network_alias, network_name, server_alias, url_host
+from homellm.domain.stack import OLLAMA_PORT, SERVER_PORT, Model, OllamaServer, Stack
+
+_LOCAL_NAMES = ("localhost", "localhost.localdomain")
+
+
+def endpoints(
+    stack: Stack, models: tuple[Model, ...], *, lan_address: str | None, moved: Collection[str] = ()
+) -> tuple[ModelEndpoints, ...]:
+    """The addresses of each model. `moved` are those that llama-server serves now though Ollama is declared.
+
+    `lan_address` is this machine's address in its own network, None where it has none or is not the engine's.
+    """
+    return tuple(_endpoints(stack, model, lan_address, model.name in moved) for model in models)
+
+
+def _endpoints(stack: Stack, model: Model, lan_address: str | None, moved: bool) -> ModelEndpoints:
+    server = stack.ollama_server(model.server) if model.runner == "ollama" and not moved else None
+    network: str | None = network_name(stack.name)
+    if server is not None and server.url is not None:
+        host, lan, container = _foreign(server.url.rstrip("/"), server)
+        network = None
+    else:
+        host, lan = _published(server or model, lan_address)
+        inside = f"{server_alias(server)}:{OLLAMA_PORT}" if server else f"{network_alias(model)}:{SERVER_PORT}"
+        container = Way(f"http://{inside}")
+    return ModelEndpoints(
+        name=model.name,
+        runner="llama-server" if moved else model.runner,
+        slots=model.parallel,
+        ctx=model.ctx,
+        host=host,
+        lan=lan,
+        container=container,
+        network=network,
+        embedding=model.embedding,
+        api_key=model.api_key,
+        moved=moved,
+    )
+
+
+def _published(declared: Model | OllamaServer, lan_address: str | None) -> tuple[Way, Way]:
+    """From the host and from the LAN, by port and address of publication."""
+    if declared.port is None:
+        nothing = Way(None, f"no port is published: give {declared.name} a `port`")
+        return nothing, nothing
+    if is_wildcard(declared.bind):
+        return Way(_url("127.0.0.1", declared.port)), _on_lan(declared, declared.port, lan_address)
+    if _is_loopback(declared.bind):
+        key = " and an `api_key`" if isinstance(declared, Model) else ""
+        why = f"published on {declared.bind} alone: set `bind: 0.0.0.0`{key} for {declared.name}"
+        return Way(_url(declared.bind, declared.port)), Way(None, why)
+    return Way(_url(declared.bind, declared.port)), Way(_url(declared.bind, declared.port))
+
+
+def _on_lan(declared: Model | OllamaServer, port: int, lan_address: str | None) -> Way:
+    if lan_address is None:
+        return Way(None, f"published on every address, port {port}; this machine's own in the LAN is not known here")
+    if declared.bind == "0.0.0.0" and ":" in lan_address:
+        return Way(None, f"published on IPv4 alone, and this machine's address in the LAN is {lan_address}")
+    return Way(_url(lan_address, port))
+
+
+def _foreign(url: str, server: OllamaServer) -> tuple[Way, Way, Way]:
+    """An Ollama that is not ours: its address as declared; one on a loopback address is nobody's but this host's."""
+    if not _is_loopback(urlsplit(url).hostname or ""):
+        return Way(url), Way(url), Way(url)
+    why = f"the Ollama {server.name} is declared at {url}: where else it listens is its own setting (OLLAMA_HOST)"
+    return Way(url), Way(None, why), Way(None, why)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() in _LOCAL_NAMES
+
+
+def _url(address: str, port: int) -> str:
+    return f"http://{url_host(address)}:{port}"
