@@ -14,7 +14,7 @@ from homellm.deploy.witness import OK, ask_props, ask_token, ask_tool_call, clai
 from homellm.domain.evidence import Chat, Evidence, LogSummary
 from homellm.domain.secret import reveal
 from homellm.domain.stack import Gpu, Model, OllamaServer
-from homellm.domain.world import Container, HostGpu, World
+from homellm.domain.world import Container, HostGpu, ModelFile, World
 from homellm.errors import HomellmError, Problem
 from homellm.gpu import resolve
 from homellm.health.checks import judges_template
@@ -22,6 +22,7 @@ from homellm.health.merge import merge, reaches_back
 from homellm.health.reader import LogReader
 from homellm.ports import HttpReply, Stream
 from homellm.runners.recognise import recognise
+from homellm.sizing import UnknownType, estimate_model
 
 #: Between `listening` in the log and an answer through the engine's port proxy pass milliseconds.
 SETTLE_S = 5.0
@@ -37,6 +38,7 @@ class Subject:
     expected_path: str
     weights_bytes: int | None = None
     gpu: HostGpu | None = None
+    reckoned_bytes: int | None = None
 
 
 def subject_of(model: Model, expected_path: str, gpu: Gpu | None, world: World) -> Subject:
@@ -48,7 +50,19 @@ def subject_of(model: Model, expected_path: str, gpu: Gpu | None, world: World) 
         expected_path=expected_path,
         weights_bytes=file.weights_bytes if file else None,
         gpu=None if isinstance(resolved, Problem) else resolved,
+        reckoned_bytes=_reckoned(model, file),
     )
+
+
+def _reckoned(model: Model, file: ModelFile | None) -> int | None:
+    """What the model is to take on all devices, where it is reckoned exactly and the server decides nothing itself."""
+    if file is None or file.header is None or model.gpu_layers == "auto" or model.mmproj is not None:
+        return None
+    try:
+        estimate = estimate_model(file.header, model)
+    except UnknownType:
+        return None
+    return estimate.total_bytes if estimate.exact else None
 
 
 def subject_of_container(container: Container, model: Model) -> Subject:
@@ -157,5 +171,6 @@ def _evidence(
         process=ports.host.process(container),
         gpu=subject.gpu,
         weights_bytes=subject.weights_bytes,
+        reckoned_bytes=subject.reckoned_bytes,
         ready_s=ready_s,
     )

@@ -131,6 +131,7 @@ class Evidence:
     lost: fields of `log`, `problem:<id>`, `chat`. `overlap` is there when it was asked for.
     `gpu` is the host's GPU that was declared, after resolution. `weights_bytes` come from the model file's header.
     `tool_call` is a request that must call a tool, asked only where the model's template claims that it can.
+    `reckoned_bytes` is what the model was to take on all devices together, None where that is not known exactly.
     """
 
     container: Container | None = None
@@ -146,6 +147,7 @@ class Evidence:
     weights_bytes: int | None = None
     ready_s: float | None = None
     tool_call: Chat | None = None
+    reckoned_bytes: int | None = None
     recorded: frozenset[str] = frozenset()
     overlap: Overlap | None = None
 

@@ -10,6 +10,8 @@ from homellm.health.devices import on_host
 
 #: So much of the weights locked counts as all of them: a page of a mapped header is neither weight nor locked.
 LOCKED_ENOUGH = 0.95
+#: A reckoning that is further off than this is worth a report.
+RECKONED_WITHIN = 0.10
 #: The log rounds buffers to hundredths of a MiB and pads tensors; less than this of the file's weights is a difference.
 _SAME = 0.90
 _KIB, _MIB, _GIB = 1024, 1024**2, 1024**3
@@ -62,10 +64,19 @@ def _weights_in_memory(case: Case) -> int | None:
 
 
 def memory(case: Case) -> Verdict | None:
-    """All weights of the file are in buffers, and in which."""
+    """What it took against what was reckoned; where the log has no table of it, the weights against the file's."""
     asked = case.evidence.weights_bytes
     if asked is None:
         return None
+    reckoned, taken = case.evidence.reckoned_bytes, _taken(case)
+    if reckoned is not None and taken is not None:
+        off = (taken - reckoned) / reckoned
+        text = f"{size(taken)}, {abs(off):.0%} {'more' if off > 0 else 'less'} than reckoned"
+        hint = "The reckoning of homellm fit is off for this model. Please report it with the output of homellm fit."
+        verdict = judged(
+            "memory", reckoned, taken, abs(off) <= RECKONED_WITHIN, case.where("memory"), hint=hint, text=text
+        )
+        return replace(verdict, asked_text=size(reckoned))
     where = case.where("weights_mib")
     if not case.log.weights_mib or not case.whole_load:
         return judged("memory", asked, None, None, where, hint=EVIDENCE_LEVEL)
@@ -73,6 +84,12 @@ def memory(case: Case) -> Verdict | None:
     text = ", ".join(f"{size(round(mib * _MIB))} in {name}" for name, mib in case.log.weights_mib.items())
     hint = "The server holds less than the file has; compare the file with its source."
     return judged("memory", asked, observed, observed >= _SAME * asked, where, hint=hint, text=text)
+
+
+def _taken(case: Case) -> int | None:
+    """Bytes on all devices together, by the server's own table of the load; None where it printed none."""
+    rows = [row.self_mib for row in case.log.memory]
+    return sum(row for row in rows if row is not None) * _MIB if rows and None not in rows else None
 
 
 def limits(case: Case) -> Verdict | None:

@@ -86,3 +86,16 @@ class TestMemory:
         half = replace(SEEN, log=LogSummary(weights_mib={"CPU": 40.0}))
         assert check("memory", evidence=half).verdict == "fail"
         assert check("memory").verdict == "unknown"
+
+    def test_what_it_took_is_held_against_the_reckoning(self) -> None:
+        """The table of v11669-a-lv4: the host took 243 MiB, weights 92, context 135, compute 16."""
+        seen = replace(SEEN, log=logs.read(logs.data("v11669-a-lv4")), reckoned_bytes=round(244.3 * MIB))
+        verdict = check("memory", evidence=seen)
+        assert (verdict.verdict, verdict.observed, verdict.text) == (
+            "pass",
+            243 * MIB,
+            "243.0 MiB, 1% less than reckoned",
+        )
+        off = check("memory", evidence=replace(seen, reckoned_bytes=200 * MIB))
+        assert (off.verdict, off.gate) == ("fail", False)
+        assert "report" in off.hint
