@@ -47,10 +47,10 @@ def connect(environ: Mapping[str, str] = os.environ) -> Ports:
     from homellm.deploy.session import Ports
 
     engine = connect_engine(environ, _home(environ))
-    root = environ.get("HOMELLM_HOST_ROOT", "")
+    root, here = environ.get("HOMELLM_HOST_ROOT", ""), engine.info().local
     return Ports(
         engine=engine,
-        host=LinuxHost(Path(root or "/"), local=bool(root) or engine.info().local),
+        host=LinuxHost(Path(root or "/"), local=bool(root) or here, here=here),
         files=GgufFiles(),
         http=HttpClient(),
         clock=SystemClock(),

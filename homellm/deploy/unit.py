@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from homellm.deploy.job import Job
+from homellm.deploy.moved_image import moved_image
 from homellm.deploy.scope import Scope, shielded
 from homellm.deploy.session import Emit
 from homellm.deploy.swap import Swap, Verify
@@ -60,6 +61,8 @@ class UnitRun:
             with self._turn():
                 swap.run(plan)
         except HomellmError as error:
+            moved = moved_image(self.unit.current, desired.spec, self.job.ports, desired.unit)
+            error.problems = (*error.problems, *moved)
             notes = self._prove_predecessor(swap)
             return Carried(True, error, (*notes, RESTARTED) if swap.engine_was_away else notes)
         return Carried(changed=True)

@@ -21,12 +21,15 @@ class LinuxHost:
 
     `root` is `/`, or where the machine's root is mounted (HOMELLM_HOST_ROOT). `local` tells whether the engine is
     reached by a socket of this machine: with a remote engine `/` is another machine than the engine's and nothing
-    is read of it, while a root that was named is believed. Reading changes nothing and raises nothing.
+    is read of it, while a root that was named is believed. `here` says that the engine's processes are in this
+    process's own /proc as well, whatever the root: the engine is reached by a socket. Reading changes nothing and
+    raises nothing.
     """
 
-    def __init__(self, root: Path, *, local: bool, stat: Stat = os.stat) -> None:
+    def __init__(self, root: Path, *, local: bool, here: bool = False, stat: Stat = os.stat) -> None:
         self._root = HostRoot(root, stat)
         self._readable = local or root != Path("/")
+        self._own = HostRoot(Path("/"), stat) if here and root != Path("/") else None
 
     def snapshot(self) -> Host:
         """GPUs, CPUs, memory and listeners as they are now; all unknown (`readable` False) for a remote engine."""
@@ -66,4 +69,7 @@ class LinuxHost:
 
     def process(self, container: Container) -> Process | None:
         """The first process of a container; None when it is gone, or unless its cgroup names the container."""
-        return read_process(self._root, container) if self._readable else None
+        found = read_process(self._root, container) if self._readable else None
+        if found is None and self._own is not None:
+            found = read_process(self._own, container)
+        return found
