@@ -103,7 +103,7 @@ def _snippet(client: Client, stack: Stack, found: tuple[ModelEndpoints, ...], *,
     if client is Client.OPEN_WEBUI:
         return open_webui(found, template, title=title, show_secrets=show_secrets)
     try:
-        return hermes(found, template, title=title)
+        return hermes(found, template, title=title, show_secrets=show_secrets)
     except ValueError as error:
         raise UsageError(f"{error}: they serve embeddings", hint="Name a model that chats.") from error
 

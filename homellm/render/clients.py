@@ -14,6 +14,7 @@ from homellm.render.quoting import comment, yaml_string
 
 #: Hermes refuses to work with less (agent/model_metadata.py of 0.19.0: MINIMUM_CONTEXT_LENGTH).
 HERMES_LEAST_CTX = 64_000
+HERMES_KEY = "HOMELLM_API_KEY"
 #: What stands for a key where a server asks for none; an empty item would shift the list.
 _NO_KEY = "none"
 
@@ -66,11 +67,11 @@ def _key(one: ModelEndpoints, show_secrets: bool) -> str:
     return reveal(one.api_key) if show_secrets else "KEY"
 
 
-def hermes(found: Sequence[ModelEndpoints], template: str, *, title: str) -> Snippet:
+def hermes(found: Sequence[ModelEndpoints], template: str, *, title: str, show_secrets: bool = False) -> Snippet:
     """The configuration of Hermes for the first model that chats, through `templates/hermes.yaml.j2`.
 
-    It runs on this host where a port is published, else it has to be in the stack's network. Raises ValueError when no
-    model chats.
+    It runs on this host where a port is published, else it has to be in the stack's network. A key is a variable of
+    its .env unless `show_secrets`. Raises ValueError when no model chats.
     """
     chats = [one for one in found if not one.embedding]
     if not chats:
@@ -85,8 +86,8 @@ def hermes(found: Sequence[ModelEndpoints], template: str, *, title: str) -> Sni
         )
     if len(chats) > 1:
         notes.append(f"this is {one.name}; name another one: {', '.join(other.name for other in chats[1:])}")
-    if one.api_key is not None:
-        notes.append(f"{one.name} asks for a key: put it into ~/.hermes/.env as OPENAI_API_KEY")
+    if one.api_key is not None and not show_secrets:
+        notes.append(f"{one.name} asks for a key: write it into ~/.hermes/.env, {HERMES_KEY}=…, or use --show-secrets")
     if place == "container":
         notes.append(f"not reachable on this host ({one.host.why}), so Hermes must run in the network {one.network}")
     text = fill(
@@ -96,9 +97,17 @@ def hermes(found: Sequence[ModelEndpoints], template: str, *, title: str) -> Sni
         notes=[comment(note) for note in notes],
         url=yaml_string(one.openai(place) or ""),
         model=yaml_string(one.name),
+        key=_hermes_key(one, show_secrets),
         ctx=one.ctx,
     )
     return Snippet(text, tuple(notes))
+
+
+def _hermes_key(one: ModelEndpoints, show_secrets: bool) -> str | None:
+    """For another server than OpenAI's it takes a key from its configuration alone, where variables are replaced."""
+    if one.api_key is None:
+        return None
+    return yaml_string(reveal(one.api_key)) if show_secrets else f"${{{HERMES_KEY}}}"
 
 
 def _unreachable(one: ModelEndpoints, place: Literal["container"]) -> list[str]:

@@ -143,9 +143,17 @@ def test_hermes_takes_the_first_model_that_chats_and_the_other_ones_are_named() 
 
 
 def test_hermes_in_a_container_where_no_port_is_published() -> None:
-    document, made = hermes_of([replace(SECOND, host=Way(None, "no port is published"), api_key=Secret("k"))])
+    document, made = hermes_of([replace(SECOND, host=Way(None, "no port is published"))])
     assert document["model"]["base_url"] == "http://on:8080/v1"
-    assert "k" not in document["model"]
-    keyed, inside = made.notes
-    assert "OPENAI_API_KEY" in keyed
+    (inside,) = made.notes
     assert "homellm-nuc" in inside
+
+
+def test_the_key_of_hermes_is_a_variable_of_its_own_file() -> None:
+    keyed = replace(SECOND, api_key=Secret("s3: cret"))
+    document, made = hermes_of([keyed])
+    assert document["model"]["api_key"] == "${HOMELLM_API_KEY}"
+    assert "HOMELLM_API_KEY=" in made.notes[0]
+    shown = hermes([keyed], HERMES, title="t", show_secrets=True)
+    assert YAML(typ="safe").load(shown.text)["model"]["api_key"] == "s3: cret"
+    assert shown.notes == ()
