@@ -22,7 +22,7 @@ def pull(
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> int:
-    """Bring the images; start nothing."""
+    """Bring the images and the models of hf: sources; start nothing."""
     from homellm.cli.run_verb import deploy_options, run_verb
     from homellm.deploy.pull import pull as act
     from homellm.report.tables import pull_table

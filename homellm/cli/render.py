@@ -50,6 +50,7 @@ def render(
     from homellm.cli.failures import tell_error
     from homellm.cli.run_verb import prepare
     from homellm.deploy.gather import gather
+    from homellm.deploy.pull_models import locate
     from homellm.deploy.select import select
     from homellm.errors import HomellmError, worst
     from homellm.report.problems import problems_text
@@ -57,8 +58,10 @@ def render(
     given = common(ctx, file, format_, no_color, debug)
     stack, only = prepare(given, models)
     try:
+        ports = wiring.connect()
+        stack = locate(stack, ports.hub)
         wanted = select(stack, only)
-        world = gather(stack, wanted, wiring.connect())
+        world = gather(stack, wanted, ports)
     except HomellmError as error:
         return tell_error(error, given, stack.name)
     from homellm.runners.llama_server import build

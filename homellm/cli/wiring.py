@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from homellm.cli.options import Common
     from homellm.deploy.session import Ports
     from homellm.domain.stack import Stack
+    from homellm.ports import ModelHub
 
 
 def load_stack(common: Common, environ: Mapping[str, str] = os.environ) -> Stack:
@@ -57,9 +58,20 @@ def connect(environ: Mapping[str, str] = os.environ) -> Ports:
         lock=StackLock,
         cache=DialectCache(cache_home(environ) / "homellm" / "dialects"),
         ollamas=OllamaWays(engine),
+        hub=connect_hub(environ),
         state=StateFiles(state_home(environ) / "homellm" / "ollama"),
         maker=network_namespace(),
     )
+
+
+def connect_hub(environ: Mapping[str, str] = os.environ) -> ModelHub:
+    """Hugging Face's hub, or the mirror that the environment names, with the cache that all its programs share."""
+    from homellm.adapters.hub import Hub
+    from homellm.adapters.hub_cache import HubCache
+    from homellm.adapters.hub_settings import settings_of
+
+    settings = settings_of(environ, _home(environ))
+    return Hub(settings, HubCache(settings.cache, cache_home(environ) / "homellm" / "hub"))
 
 
 def cache_home(environ: Mapping[str, str]) -> Path:

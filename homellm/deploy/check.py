@@ -11,6 +11,7 @@ from homellm.deploy.job import Job
 from homellm.deploy.look import examine, look
 from homellm.deploy.observe import subject_of
 from homellm.deploy.ollama_look import check_on_ollama
+from homellm.deploy.pull_models import locate
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select
 from homellm.deploy.session import Emit, Options, Ports
@@ -27,6 +28,7 @@ from homellm.errors import HomellmError
 
 def check(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scope: Scope, emit: Emit) -> StackReport:
     """Ask every witness of every model, with one real request to each; judged as `up` judges, and nothing undone."""
+    stack = locate(stack, ports.hub)
     models = select(stack, only)
     info = ports.engine.info()
     emit(StackOpened(stack.name, tuple(m.name for m in models), (f"Docker {info.version}",)))

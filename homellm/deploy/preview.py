@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from homellm.deploy.gather import gather
 from homellm.deploy.ollama_look import ps_on_ollama
 from homellm.deploy.ollama_server import settle_server
 from homellm.deploy.orphans import orphan_steps
 from homellm.deploy.pull import missing_images, with_images
+from homellm.deploy.pull_models import ask_hub
+from homellm.deploy.scope import Scope
 from homellm.deploy.select import select, servers_of
 from homellm.deploy.session import Options, Ports
 from homellm.deploy.settle import settle, unit_of
@@ -24,14 +28,18 @@ from homellm.planning.reconcile import reconcile
 def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) -> PlanReport:
     """The steps that `up` would carry out now.
 
-    Never pulls: with an image absent there is a step for it, and the flags of its model are assumed.
+    Never pulls: with an image absent there is a step for it, and the flags of its model are assumed. A model that is
+    to come from a hub is asked for there, and its header is read.
     """
-    models = select(stack, only)
+    files = ask_hub(stack, select(stack, only), ports, options, Scope(), lambda _event: None)
+    stack = files.located(stack)
+    models = tuple(model for model in select(stack, only) if model.name not in files.problems)
     world = gather(stack, models, ports)
-    pulls: list[Step] = list(missing_images(with_images(stack, models), ports).values())
+    world = replace(world, model_files={**world.model_files, **files.expected})
+    pulls: list[Step] = [*missing_images(with_images(stack, models), ports).values(), *files.steps.values()]
     network = network_step(stack, world)
     steps: list[Step] = []
-    problems: list[Problem] = []
+    problems: list[Problem] = [problem for found in files.problems.values() for problem in found]
     assumed: list[str] = []
     for server in servers_of(stack, models):
         if server.ours:

@@ -1,49 +1,56 @@
-"""Bring the images that models need, several at once."""
+"""Bring the images and the files that models need, several at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
+from homellm.deploy.carry import carry
+from homellm.deploy.pull_models import HubFiles, ask_hub
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select, servers_of
 from homellm.deploy.session import Emit, Options, Ports
 from homellm.deploy.threads import side_by_side
-from homellm.domain.events import Progress, StackFinished, StackOpened, StepFinished, StepStarted
+from homellm.domain.events import StackFinished, StackOpened
 from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.stack import Declared, Model, Stack
 from homellm.domain.steps import PullImage
 from homellm.domain.verdicts import State
-from homellm.errors import HomellmError, Problem
+from homellm.errors import Problem
 
 
 def pull(
     stack: Stack,
     only: tuple[str, ...],
     ports: Ports,
-    options: Options,  # noqa: ARG001 - every verb takes the same
+    options: Options,
     scope: Scope,
     emit: Emit,
 ) -> StackReport:
-    """Ask the registry for every image of the models named, also for those that are here.
+    """Ask the registry for every image of the models named and the hub for every model, also for those that are here.
 
-    A model whose image could not be had is failed, the others are unverified: nothing was started.
+    A model for which something could not be had is failed, the others are unverified: nothing was started.
     """
     models = select(stack, only)
     emit(StackOpened(stack.name, tuple(model.name for model in models)))
     steps = {one.image: _step(one, "asked for by homellm pull") for one in with_images(stack, models)}
-    failed = run_pulls(steps, ports, scope, emit)
+    files = ask_hub(stack, models, ports, options, scope, emit, anew=True)
+    failed = run_pulls(steps, ports, scope, emit, files)
     scope.check()
-    problems = {model.name: failed.get(image_of(model, stack) or "", ()) for model in models}
+    problems = {model.name: unready(model, stack, failed, files) for model in models}
     reports = tuple(
         ModelReport(name=m.name, state=State.FAILED, problems=problems[m.name])
         if problems[m.name]
-        else ModelReport(name=m.name, state=State.UNVERIFIED, runner=m.runner)
+        else ModelReport(name=m.name, state=State.UNVERIFIED, runner=m.runner, notes=_here(m))
         for m in models
     )
     report = StackReport(stack=stack.name, models=reports)
     emit(StackFinished(report))
     return report
+
+
+def _here(model: Model) -> tuple[str, ...]:
+    return ("its image and its model are here",) if model.source.kind == "hf" else ()
 
 
 def missing_images(declared: tuple[Declared, ...], ports: Ports) -> dict[str, PullImage]:
@@ -80,42 +87,22 @@ def _step(one: Declared, cause: str) -> PullImage:
     return PullImage(target=one.image, model=one.name, cause=cause)
 
 
-def run_pulls(steps: dict[str, PullImage], ports: Ports, scope: Scope, emit: Emit) -> dict[str, tuple[Problem, ...]]:
-    """Carry the pulls out side by side; the problems by image, for those that could not be had."""
+def run_pulls(
+    steps: dict[str, PullImage], ports: Ports, scope: Scope, emit: Emit, files: HubFiles | None = None
+) -> dict[str, tuple[Problem, ...]]:
+    """Carry the pulls out side by side; the problems by image or source, for those that could not be had."""
+    files = files or HubFiles()
     work: dict[str, Callable[[Emit], tuple[Problem, ...]]] = {
-        image: partial(_pull_one, step, ports, scope) for image, step in steps.items()
+        image: partial(carry, step, ports.engine.pull(image), scope) for image, step in steps.items()
     }
-    return {image: problems for image, problems in side_by_side(work, emit).items() if problems}
+    for source, file_step in files.steps.items():
+        work[source] = partial(carry, file_step, ports.hub.pull(files.models[source]), scope)
+    return {key: problems for key, problems in side_by_side(work, emit).items() if problems}
 
 
-def _pull_one(step: PullImage, ports: Ports, scope: Scope, emit: Emit) -> tuple[Problem, ...]:
-    emit(StepStarted(step))
-    stream = ports.engine.pull(step.target)
-    try:
-        with scope.closing(stream.close):
-            for progress in stream:
-                scope.check()
-                emit(
-                    Progress(
-                        step.model or "",
-                        "pulling",
-                        progress.status,
-                        done_bytes=progress.done_bytes,
-                        total_bytes=progress.total_bytes,
-                    )
-                )
-        scope.check()
-    except HomellmError as error:
-        scope_error = _interrupted(scope)
-        return scope_error or error.problems
-    emit(StepFinished(step))
-    return ()
-
-
-def _interrupted(scope: Scope) -> tuple[Problem, ...]:
-    """A pull that was given up says so, whatever error its closed stream ended with."""
-    try:
-        scope.check()
-    except HomellmError as error:
-        return error.problems
-    return ()
+def unready(
+    model: Model, stack: Stack, failed: Mapping[str, tuple[Problem, ...]], files: HubFiles
+) -> tuple[Problem, ...]:
+    """What keeps a model from being started, of all that was to be pulled; empty when everything is here."""
+    image = image_of(model, stack) or ""
+    return files.problems.get(model.name) or failed.get(str(model.source)) or failed.get(image, ())

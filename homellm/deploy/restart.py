@@ -10,6 +10,7 @@ from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
 from homellm.deploy.observe import subject_of
 from homellm.deploy.ollama_restart import restart_servers, serve_again
+from homellm.deploy.pull_models import locate
 from homellm.deploy.record import write_record
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select
@@ -31,6 +32,7 @@ def restart(
     stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scope: Scope, emit: Emit
 ) -> StackReport:
     """Stop, start and verify the containers that are there, as they are; `up` is what applies a changed file."""
+    stack = locate(stack, ports.hub)
     models = select(stack, only)
     info = ports.engine.info()
     with ports.lock(info, stack.name):

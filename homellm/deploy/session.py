@@ -9,7 +9,7 @@ from typing import Protocol
 
 from homellm.domain.events import Event
 from homellm.domain.world import EngineInfo
-from homellm.ports import Clock, Engine, HostPort, Http, ModelFiles, Ollamas
+from homellm.ports import Clock, Engine, HostPort, Http, ModelFiles, ModelHub, Ollamas
 
 Emit = Callable[[Event], None]
 
@@ -50,6 +50,7 @@ class Ports:
     cache: DialectCache
     ollamas: Ollamas
     state: State
+    hub: ModelHub
     maker: str = ""
 
 

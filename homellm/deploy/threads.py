@@ -6,7 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Emit
@@ -49,6 +49,28 @@ def side_by_side(work: Mapping[str, Callable[[Emit], Result]], emit: Emit) -> di
         if happening.result is not None:
             results[happening.key] = happening.result
     return results
+
+
+def apart(work: Callable[[], Result], scope: Scope) -> Result:
+    """Do what blocks and cannot be closed in a daemon thread. Raises Interrupted on Ctrl-C, and waits no longer."""
+    results: queue.SimpleQueue[_Done[Result]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            results.put(_Done("", work(), None))
+        except BaseException as error:  # noqa: BLE001 - carried to the calling thread and raised there
+            results.put(_Done("", None, error))
+
+    threading.Thread(target=run, name="homellm-apart", daemon=True).start()
+    while True:
+        scope.check()
+        try:
+            done = results.get(timeout=_LOOK_UP_S)
+        except queue.Empty:
+            continue
+        if done.error is not None:
+            raise done.error
+        return cast("Result", done.result)
 
 
 class Turns:

@@ -11,7 +11,8 @@ from homellm.deploy.job import Job
 from homellm.deploy.ollama_ladder import serve
 from homellm.deploy.ollama_server import Reached, reach
 from homellm.deploy.orphans import orphan_containers, remove_orphans
-from homellm.deploy.pull import image_of, missing_images, run_pulls, with_images
+from homellm.deploy.pull import missing_images, run_pulls, unready, with_images
+from homellm.deploy.pull_models import ask_hub
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select, servers_of
 from homellm.deploy.session import Emit, Options, Ports
@@ -36,19 +37,21 @@ def up(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scop
     models = select(stack, only)
     info = ports.engine.info()
     with ports.lock(info, stack.name):
-        limits = Limits.of(options, ports)
         opened = StackOpened(stack.name, tuple(m.name for m in models), (f"Docker {info.version}",))
         emit(opened)
-        pulled = run_pulls(missing_images(with_images(stack, models), ports), ports, scope, emit)
-        ready = tuple(model for model in models if image_of(model, stack) not in pulled)
+        files = ask_hub(stack, models, ports, options, scope, emit)
+        pulled = run_pulls(missing_images(with_images(stack, models), ports), ports, scope, emit, files)
+        limits = Limits.of(options, ports)  # what is pulled takes as long as it takes
+        stack = files.located(stack)
+        models = select(stack, only)
+        ready = tuple(model for model in models if not unready(model, stack, pulled, files))
         world = gather(stack, ready, ports)
         _ensure_network(stack, world, ready, ports, emit)
         job = Job(stack, world, ports, options, scope, limits)
         reports = _converge_all(ready, job, emit)
         for model in models:
             if model.name not in reports:
-                problems = pulled[image_of(model, stack) or ""]
-                reports[model.name] = failed_report(model, problems, None)
+                reports[model.name] = failed_report(model, unready(model, stack, pulled, files), None)
                 emit(ModelFinished(reports[model.name]))
         removed = _orphans(stack, only, world, job, emit)
         _drop_unused_network(stack, world, ports)

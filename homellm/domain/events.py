@@ -36,13 +36,17 @@ class StepFinished:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A model is in a phase; `text` says more. Bytes are None where the phase has none."""
+    """A model is in a phase; `text` says more. Bytes are None where the phase has none.
+
+    `what` names what is transferred: a model's image and its files may come at once.
+    """
 
     model: str
     phase: Phase
     text: str = ""
     done_bytes: int | None = None
     total_bytes: int | None = None
+    what: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
 
 from homellm.domain.events import Event, ModelFinished, Note, Progress, StackOpened, StepStarted
 from homellm.domain.reports import ModelReport
 from homellm.domain.steps import Step
 from homellm.report import words
 from homellm.report.layout import clean
+from homellm.report.pace import Pace, Paces
 from homellm.report.stream import Output
 from homellm.report.tables import headline
 
@@ -20,9 +23,11 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 class PlainSink:
     """Writes what happens as it happens. A phase is told once, and again only when its text says something new."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._output = output
-        self._told: dict[str, tuple[str, str, int]] = {}
+        self._monotonic = monotonic
+        self._paces = Paces()
+        self._told: dict[tuple[str, str], tuple[str, str, int]] = {}
         self._told_anything = False
 
     def __enter__(self) -> PlainSink:
@@ -60,13 +65,14 @@ class PlainSink:
                 return ""
 
     def _progress(self, event: Progress) -> str:
-        text = progress_text(event)
+        text = progress_text(event, self._paces.of(event, self._monotonic()))
         # What a transfer says beside its bytes (`Downloading`, `Extracting`) changes with every layer.
         said = "" if event.done_bytes is not None else _NUMBER.sub("#", event.text)
         news = (event.phase, said, _quarter(event))
-        if self._told.get(event.model) == news:
+        key = (event.model, event.what)
+        if self._told.get(key) == news:
             return ""
-        self._told[event.model] = news
+        self._told[key] = news
         return f"{clean(event.model)}  {text}"
 
 
@@ -88,8 +94,8 @@ def finished_line(report: ModelReport) -> str:
     return f"{clean(report.name)}  {report.state.value}{after}"
 
 
-def progress_text(event: Progress) -> str:
-    """`pulling 34 % of 1.6 GiB, layer 3 of 5`."""
+def progress_text(event: Progress, pace: Pace | None = None) -> str:
+    """`pulling 34 % of 1.6 GiB, 11.2 MiB/s, 2 min left, layer 3 of 5`."""
     parts: list[str] = [event.phase]
     if event.done_bytes is not None:
         if event.total_bytes:
@@ -97,8 +103,14 @@ def progress_text(event: Progress) -> str:
             parts.append(f"{share} % of {words.size(event.total_bytes)}")
         else:
             parts.append(words.size(event.done_bytes))
-    head = " ".join(parts)
-    return f"{head}, {clean(event.text)}" if event.text else head
+    told = [" ".join(parts)]
+    if pace is not None:
+        told.append(f"{words.size(round(pace.bytes_per_s))}/s")
+    if pace is not None and pace.left_s:
+        told.append(f"{words.left(pace.left_s)} left")
+    if event.text:
+        told.append(clean(event.text))
+    return ", ".join(told)
 
 
 def _quarter(event: Progress) -> int:

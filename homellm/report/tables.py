@@ -88,7 +88,8 @@ def pull_table(report: StackReport, *, width: int | None = None) -> str:
         if model.state is State.FAILED:
             lines += hang(_head(model), failure(model), width=width, indent=indent)
         else:
-            lines += hang(f"{words.PASS} {clean(model.name)}", ["its image is here."], width=width, indent=indent)
+            notes = [words.sentence(note) for note in model.notes] or ["its image is here."]
+            lines += hang(f"{words.PASS} {clean(model.name)}", notes, width=width, indent=indent)
     return join_blocks([lines])
 
 

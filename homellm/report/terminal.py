@@ -21,9 +21,11 @@ from homellm.domain.events import (
     StepStarted,
 )
 from homellm.domain.reports import ModelReport
+from homellm.domain.steps import Step
 from homellm.report import words
 from homellm.report.encoding import encodable, fit
 from homellm.report.layout import GAP, cell_width, clean, cut, pad
+from homellm.report.pace import Paces
 from homellm.report.plain import note_line, progress_text
 from homellm.report.stream import MARK_COLOURS, Output
 from homellm.report.tables import headline, model_lines
@@ -45,6 +47,7 @@ class _Row:
     text: str = "waiting"
     since: float | None = None
     report: ModelReport | None = None
+    transfers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -65,6 +68,7 @@ class TerminalSink:
     def __init__(self, output: Output, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._output = output
         self._monotonic = monotonic
+        self._paces = Paces()
         self._lock = threading.RLock()
         self._view = _View()
         self._unicode = encodable(_FRAMES, output.stream.encoding)
@@ -104,6 +108,10 @@ class TerminalSink:
                 self._say(step.model, step.title)
             case StepFinished(step=step) if step.model is None:
                 self._say(None, "")
+            case StepFinished(step=step):
+                self._transferred(step)
+            case Progress(what=what) if what:
+                self._transferring(event)
             case Progress():
                 self._say(event.model, progress_text(event))
             case Note():
@@ -127,6 +135,20 @@ class TerminalSink:
             row.text, row.report = clean(text), None
             if row.since is None:
                 row.since = self._monotonic()
+
+    def _transferring(self, event: Progress) -> None:
+        """A model's image and its files may come at once: both stand in its line."""
+        text = clean(progress_text(event, self._paces.of(event, self._monotonic())))
+        with self._lock:
+            transfers = self._row(event.model).transfers
+            transfers[event.what] = text
+            self._say(event.model, " · ".join(transfers.values()))
+
+    def _transferred(self, step: Step) -> None:
+        with self._lock:
+            row = self._row(step.model or "")
+            if row.transfers.pop(step.target, None) is not None and row.transfers:
+                row.text = " · ".join(row.transfers.values())
 
     def _row(self, name: str) -> _Row:
         return self._view.rows.setdefault(name, _Row(name))

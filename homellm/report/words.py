@@ -25,6 +25,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 _KIB = 1024
 _WITHOUT_FRACTION = 100
 _IN_MINUTES_S = 600
+_IN_WHOLE_MINUTES_S, _IN_HOURS_MIN = 90, 90
 
 
 def state_mark(state: State) -> str:
@@ -94,6 +95,14 @@ def seconds(amount: float) -> str:
         return f"{amount:.1f} s"
     whole = round(amount)
     return f"{whole} s" if whole < _IN_MINUTES_S else f"{whole // 60} min {whole % 60} s"
+
+
+def left(amount_s: float) -> str:
+    """How long something will still take, no finer than it can be known: `35 s`, `12 min`, `2 h 5 min`."""
+    minutes = round(amount_s / 60)
+    if amount_s < _IN_WHOLE_MINUTES_S:
+        return f"{max(1, round(amount_s))} s"
+    return f"{minutes} min" if minutes < _IN_HOURS_MIN else f"{minutes // 60} h {minutes % 60} min"
 
 
 def plural(count: int, noun: str) -> str:

@@ -95,6 +95,14 @@ def build_name(model: Model, dialect: Dialect) -> str:
 
 
 def _no_file(model: Model) -> Problem:
+    if model.source.kind == "hf":
+        return problem_at(
+            model,
+            "source",
+            id="model-absent",
+            message=f"{model.source} is not here yet",
+            hint=f"Bring it: homellm pull {model.name}",
+        )
     return problem_at(
         model,
         "source",

@@ -88,7 +88,7 @@ def carry_over(
             return None
         return Carried(replace(moved, source=model.fallback_source), _lost(model, stored))
     server = stack.ollama_server(model.server)
-    if model.source.kind == "gguf" and rung == "llama-server":
+    if model.source.kind != "ollama" and rung == "llama-server":
         return Carried(moved, _lost(model, stored))  # the file that Ollama's blob was made of
     files = stored_files(stored, server, blob_path) if server is not None else None
     if server is None or files is None:

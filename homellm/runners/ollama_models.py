@@ -59,7 +59,7 @@ def making(
     """
     default = server_ctx(models) if server.ours else None
     name = served_name(model)
-    if model.source.kind == "gguf":
+    if model.source.kind != "ollama":
         return _from_file(model, name, own, default, made=made)
     wanted = source_name(model)
     assert wanted is not None and source is not None  # noqa: S101, PT018 - a source of Ollama's has a name and was pulled

@@ -20,6 +20,7 @@ from homellm.runners.recognise import recognise
 from tests.fakes.behaviour import Behaviour
 from tests.fakes.engine import FakeEngine, Kill
 from tests.fakes.http import FakeHttp
+from tests.fakes.hub import FakeHub
 from tests.fakes.state import FakeState
 
 IMAGE = "example/llama:tag"
@@ -140,6 +141,7 @@ class Lab:
         self.host = FakeHost()
         self.files = FakeFiles()
         self.ollamas: Any = None
+        self.hub = FakeHub()
         self.events: list[Event] = []
         self.engine = FakeEngine(self.state)
 
@@ -155,6 +157,7 @@ class Lab:
             lock=lambda info, stack: contextlib.nullcontext(),
             cache=FakeCache(),
             ollamas=self.ollamas,
+            hub=self.hub,
             state=FakeKept(),
             maker="here",
         )

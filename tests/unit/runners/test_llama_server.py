@@ -184,10 +184,11 @@ def test_limits_policies_and_labels_are_passed_on():
     assert (spec.restart, spec.stop_grace_s, spec.name, dict(spec.labels)) == ("always", 30, "mine", {"a": "b"})
 
 
-def test_a_source_that_is_no_file_is_refused():
-    made = built(model(source=Source("hf", "org/repo:Q4_K_M"), places=places("source")))
+@pytest.mark.parametrize(("kind", "id"), [("ollama", "source-without-file"), ("hf", "model-absent")])
+def test_a_source_that_is_no_file_is_refused(kind, id):
+    made = built(model(source=Source(kind, "org/repo:Q4_K_M"), places=places("source")))
     assert made.spec is None
-    assert made.problems[0].id == "source-without-file"
+    assert made.problems[0].id == id
     assert made.problems[0].line == 1
 
 
