@@ -26,8 +26,10 @@ from homellm.loading.loader import load
 from homellm.render.compare import differences
 from homellm.resources import stacks_root
 from homellm.runners.llama_server import build
+from homellm.runners.ollama_server import build as build_server
 from tests.engine.support.ports import free_port
 from tests.engine.support.renderings import by_api, by_compose, by_script
+from tests.fakes.example_hosts import host_of
 from tests.fakes.hosts import linux_host
 from tests.unit.runners.build import dialect
 
@@ -254,27 +256,31 @@ EXAMPLES = sorted(stacks_root().glob("*.yaml"))
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[path.stem for path in EXAMPLES])
 def test_every_example(docker_api, checked_image, tmp_path, prefix, example):
-    """On a NUC that is a tree of files; only names, folders and the image are this test's own."""
+    """On the machine that it is written for, a tree of files; only names, folders and the image are this test's own."""
     for n, spec in enumerate(example_specs(docker_api, example, checked_image, tmp_path)):
         mine = replace(
             spec,
             name=f"{prefix}-{n}",
-            mounts=tuple(replace(mount, source=str(tmp_path)) for mount in spec.mounts),
+            mounts=tuple(
+                replace(mount, source=str(tmp_path) if mount.kind == "bind" else f"{prefix}-{n}")
+                for mount in spec.mounts
+            ),
             networks=tuple(replace(network, name=f"{prefix}-{n}-{network.name}") for network in spec.networks),
         )
         assert_equal(docker_api, mine, tmp_path, prefix)
 
 
 def example_specs(api, example: Path, image: str, tmp_path: Path) -> list[ContainerSpec]:
-    stack = load(example, example.read_text(), {"HOMELLM_LLAMA_IMAGE": image})
+    stack = load(example, example.read_text(), {"HOMELLM_LLAMA_IMAGE": image, "HOMELLM_OLLAMA_IMAGE": image})
     info = api.info()
     world = World(
         engine=EngineInfo(info["ID"], "20.10", info["DockerRootDir"], 8, 8 << 30, info["LoggingDriver"]),
-        host=linux_host("iris-nuc", tmp_path).snapshot(),
+        host=linux_host(host_of(example.stem), tmp_path).snapshot(),
         images={image: Image(api.inspect_image(image)["Id"], (image,), health_check=HealthCheck(("CMD", "x"), 0))},
         dialects={image: dialect("b11669")},
     )
-    built = [build(model, stack, world) for model in stack.models]
+    built = [build(model, stack, world) for model in stack.models if model.runner == "llama-server"]
+    built += [build_server(server, stack.models_on(server), stack, world) for server in stack.ollama if server.ours]
     assert [made.problems for made in built if made.problems] == []
     return [replace(made.spec, cpuset="0") if made.spec.cpuset else made.spec for made in built]
 
