@@ -15,7 +15,7 @@ from tests.engine.support.ports import free_port
 
 LOGS = Path(__file__).parents[1] / "fixtures" / "logs"
 LLVMPIPE, IRIS = "llvmpipe (LLVM 21.1.8, 256 bits)", "Intel(R) Iris(R) Xe Graphics (TGL GT2)"
-#: A whole load on a Vulkan device, as a real server wrote it, of Mesa's driver on the CPU.
+#: A whole load of SmolLM2 on a Vulkan device, as a real server wrote it, of Mesa's driver on the CPU.
 VULKAN_LOG = (LOGS / "v11669-lavapipe.log").read_text()
 
 
@@ -46,11 +46,11 @@ def on_iris(replaying):
 
 
 @pytest.fixture
-def declare(stack_file, tiny_lfm2):
+def declare(stack_file, smollm2):
     port = free_port()
 
     def write(image, **keys):
-        base = {"source": f"gguf:{tiny_lfm2}", "image": image, "parallel": 3, "ctx": 512, "pull": "never"}
+        base = {"source": f"gguf:{smollm2}", "image": image, "parallel": 3, "ctx": 512, "pull": "never"}
         model = base | {"port": port, "gpu": "iris", "gpu_layers": "all"} | keys
         return stack_file({"m": model}, gpus={"iris": {"pci": "0000:00:02.0", "api": "vulkan"}})
 

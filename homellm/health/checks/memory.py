@@ -69,7 +69,7 @@ def memory(case: Case) -> Verdict | None:
     if asked is None:
         return None
     reckoned, taken = case.evidence.reckoned_bytes, _taken(case)
-    if reckoned is not None and taken is not None:
+    if reckoned is not None and taken is not None and case.whole_load:
         off = (taken - reckoned) / reckoned
         text = f"{size(taken)}, {abs(off):.0%} {'more' if off > 0 else 'less'} than reckoned"
         hint = "The reckoning of homellm fit is off for this model. Please report it with the output of homellm fit."

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -46,6 +47,20 @@ def instant_image(
     tag = f"homellm-test-instant:{_digest(_sources(), content, lines)}"
     if not is_here(api, tag):
         _import(api, tag, {"llama-server": _compiled(), **content}, lines)
+    return tag
+
+
+def variant(api: docker.APIClient, image: str, *changes: str) -> str:
+    """The name of an image that is `image` but for these lines as in a Dockerfile (`USER 1000`, `ENV A=b`)."""
+    digest = hashlib.sha256(json.dumps([api.inspect_image(image)["Id"], changes]).encode()).hexdigest()[:12]
+    tag = f"homellm-test-variant:{digest}"
+    if not is_here(api, tag):
+        repository, _, version = tag.partition(":")
+        container = api.create_container(image, name=f"homellm-test-variant-{digest}-{uuid.uuid4().hex[:8]}")["Id"]
+        try:
+            api.commit(container, repository=repository, tag=version, changes=list(changes))
+        finally:
+            api.remove_container(container)
     return tag
 
 
