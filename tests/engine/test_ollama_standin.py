@@ -1,6 +1,5 @@
 """The Ollama of the tests, held against recordings of the real one: no line and no answer that the real one has not."""
 
-import itertools
 import json
 import subprocess
 import urllib.request
@@ -8,45 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.support.ollama_recordings import LOGS, REAL, loads, recorded_shapes, shapes, spoken
 from tests.engine.support.ollama_scenario import play
-from tests.engine.support.ollama_shapes import answer_shape, differences, line_shape, own_lines
+from tests.engine.support.ollama_shapes import answer_shape, differences, line_shape
 from tests.engine.support.tiny_models import tiny_lfm2 as make_tiny_lfm2
 from tests.engine.support.wait import wait_for
-
-FIXTURES = Path(__file__).parents[1] / "fixtures"
-REAL, LOGS = FIXTURES / "ollama" / "0.33", FIXTURES / "logs"
-SHARED = ("o-canary.log", "o-unset.log", "o-numctx.log", "o-compat.log")
-#: Of each load, in this order, from the decision to the answer.
-LOAD_LINES = (
-    "does not currently support parallel",
-    "disabling mmap",
-    "using llama-server for model",
-    "starting llama-server",
-    "system memory",
-    "loading model via",
-    "start responding",
-    "llama-server started",
-    "template selection",
-    "loaded runners",
-)
-
-
-def shapes(*paths):
-    return {line_shape(line) for path in paths for line in own_lines(path.read_text().splitlines())}
 
 
 @pytest.fixture(scope="module")
 def real_shapes():
-    """Every shape of a line of Ollama's own in any recording of 0.33."""
-    return shapes(*REAL.glob("*.log"), *(LOGS / name for name in SHARED))
-
-
-def loads(log):
-    """The lines of each load, by shape, in order."""
-    kept = [line_shape(line) for line in own_lines(log.splitlines()) if any(word in line for word in LOAD_LINES)]
-    starts = [i for i, line in enumerate(kept) if "disabling mmap" in line or "support parallel" in line]
-    starts = [i for i in starts if i == 0 or "support parallel" not in kept[i - 1]]
-    return [kept[start:end] for start, end in itertools.pairwise([*starts, len(kept)])]
+    return recorded_shapes()
 
 
 @pytest.fixture
@@ -87,9 +57,9 @@ def test_the_scenario_answers_and_speaks_as_the_real_one(serve, offered, smollm2
     assert sizes[0] == pytest.approx(sizes[1], abs=2)
 
     log = server.log()
-    spoken = {line_shape(line) for line in own_lines(log.splitlines())}
-    assert spoken - real_shapes == set(), "lines that the real one never printed"
-    assert shapes(REAL / "scenario.log") - spoken == set(), "lines of the real one that are missing"
+    said = spoken(log)
+    assert said - real_shapes == set(), "lines that the real one never printed"
+    assert shapes(REAL / "scenario.log") - said == set(), "lines of the real one that are missing"
     assert loads(log) == loads((REAL / "scenario.log").read_text())
 
 
@@ -114,8 +84,8 @@ def test_the_canary_gets_three_slots_and_one(serve, store_with, smollm2, tiny_lf
     warning = log.index("does not currently support parallel requests")
     assert warning < log.index(store.blob("tinylfm2").name)
     assert log.index(store.blob("smol").name) < warning
-    spoken = {line_shape(line) for line in own_lines(log.splitlines())}
-    assert spoken - real_shapes == set()
+    said = spoken(log)
+    assert said - real_shapes == set()
     contexts = {model["name"]: model["context_length"] for model in server.ask("/api/ps")[1]["models"]}
     assert contexts == {"smol:latest": 2048, "tinylfm2:latest": 2048}
 
@@ -131,7 +101,7 @@ def test_without_a_number_there_is_one_slot_and_no_refusal(serve, store_with, ti
     lines = [line for line in log.splitlines() if "invalid environment variable" in line and line.startswith("time=")]
     assert len(lines) == told
     assert all("key=OLLAMA_NUM_PARALLEL value=abc default=1" in line for line in lines)
-    assert {line_shape(line) for line in own_lines(log.splitlines())} - real_shapes == set()
+    assert spoken(log) - real_shapes == set()
 
 
 def test_another_num_ctx_loads_anew_and_back(serve, store_with, smollm2):
@@ -155,7 +125,7 @@ def test_a_file_of_ollamas_own_format_loads_there_and_nowhere_else(
     assert log.count(detected) == (LOGS / "o-compat.log").read_text().count(detected) == 2
     assert "n_slots = 1, n_ctx_slot = 512" in log
     assert f"loading model '/root/.ollama/models/blobs/{store.blob('olfm').name}'" in log
-    assert {line_shape(line) for line in own_lines(log.splitlines())} - real_shapes == set()
+    assert spoken(log) - real_shapes == set()
 
     # Its own llama-server, run from the same image without Ollama, has no limit of slots; llama.cpp's refuses the file.
     def slots(program):
@@ -229,8 +199,7 @@ class TestKnobs:
         status, answer = server.ask("/api/generate", {"model": "m", "stream": False})
         assert (status, answer) == (500, {"error": "llama-server process has terminated: signal: illegal instruction"})
         server.load("smol", num_ctx=512)
-        lines = server.log().replace("illegal instruction", "killed").splitlines()
-        assert {line_shape(line) for line in own_lines(lines)} - real_shapes == set()
+        assert spoken(server.log().replace("illegal instruction", "killed")) - real_shapes == set()
 
     def test_an_integrated_gpu_is_dropped_and_taken(self, serve, store_with, tiny_lfm2):
         store = store_with({"m": tiny_lfm2})
@@ -247,7 +216,7 @@ class TestKnobs:
         assert "using device Vulkan0 (Intel(R) Iris(R) Xe Graphics (TGL GT2))" in taken.log()
         (model,) = taken.ask("/api/ps")[1]["models"]
         assert model["size_vram"] == model["size"] > 0
-        ours = {line_shape(line) for line in own_lines(taken.log().splitlines()) if "inference compute" in line}
+        ours = {line for line in spoken(taken.log()) if "inference compute" in line}
         theirs = {line for line in shapes(REAL / "vulkan.log") if "inference compute" in line}
         as_there = {
             line.replace('"Intel(R) Iris(R) Xe Graphics (TGL GTN)"', '"llvmpipe (LLVM VERSION, N bits)"')

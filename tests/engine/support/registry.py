@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,10 @@ class OllamaRegistry:
     def manifest(self, name: str) -> Mapping[str, Any]:
         """The manifest of a model that it offers."""
         return dict(json.loads(self._manifests[name]))
+
+    def swap(self, digest: str, data: bytes) -> None:
+        """Answer other bytes under that digest from now on."""
+        self._layers[digest] = replace(self._layers[digest], source=data, size=len(data))
 
     def manifest_bytes(self, name: str) -> bytes | None:
         return self._manifests.get(name)

@@ -143,7 +143,7 @@ def serve(address: tuple[str, int], answer: Callable[[Exchange], None], journal:
                 exchange.finish()
             except ClientGone:
                 self.close_connection = True
-                exchange.status = exchange.status if exchange.status not in (0, 200) else 500
+                exchange.status = exchange.status or 500
             client = self.client_address[0].removeprefix("::ffff:")
             journal.request(exchange.status, time.monotonic() - started, client, self.command, self.path)
 

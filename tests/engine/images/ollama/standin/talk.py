@@ -88,6 +88,8 @@ def ask(runner: Runner, asked: Ask, gone: Callable[[], bool]) -> Iterator[Piece 
             if "error" in event:
                 raise ApiError(500, str(event["error"].get("message", event["error"])))
             yield from _pieces(event, done)
+        if gone():
+            raise ClientGone
         yield done
 
 
