@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from homellm.deploy.converge import converge
-from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
-from homellm.deploy.ollama_load import embeds, in_memory, load, observe, remember, why_not_loaded
+from homellm.deploy.ollama_load import in_memory, load, observe, remember, why_not_loaded
 from homellm.deploy.ollama_models import Named, bring
-from homellm.deploy.ollama_record import ServerRecord, labelled_outcomes, read_server_record, write_server_record
-from homellm.deploy.ollama_server import STORE_FOLDER, Reached
-from homellm.deploy.pull import missing_images, run_pulls
+from homellm.deploy.ollama_record import ServerRecord, outcomes_of, read_server_record, update_server_record
+from homellm.deploy.ollama_server import Reached
+from homellm.deploy.ollama_successor import clear_all, clear_failed, move, room_for, successor, successor_hash
 from homellm.deploy.session import Emit
 from homellm.deploy.settle import unit_of
-from homellm.deploy.swap import remove
-from homellm.deploy.telling import failed_report, ollama_report
+from homellm.deploy.telling import failed_report, ollama_report, with_shadow
 from homellm.deploy.unit import current_of
-from homellm.domain.events import Note, StepFinished, StepStarted
+from homellm.domain.events import Note
 from homellm.domain.evidence import OllamaEvidence
-from homellm.domain.names import LABEL_OUTCOMES
 from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model
-from homellm.domain.steps import RemoveContainer
 from homellm.domain.verdicts import State, Verdict
 from homellm.errors import HomellmError, Problem
 from homellm.health.checks.ollama import judge_ollama, shadow_load
 from homellm.planning.ladder import Asked, End, Key, Outcome, Rung, next_rung
-from homellm.planning.ladder_memory import Room, room
-from homellm.planning.ladder_record import dump_outcomes, fallback_of, keep
-from homellm.planning.machine import machine_of
-from homellm.runners.ollama_fallback import Carried, carry_over, stored_files
-from homellm.sizing import demand_of, needs
+from homellm.planning.ladder_record import fallback_of, keep
+from homellm.runners.ollama_fallback import Carried, stored_files
 
 
 def serve(model: Model, reached: Reached, job: Job, emit: Emit) -> ModelReport:
@@ -63,15 +54,17 @@ class _Climb:
 
     def run(self) -> ModelReport:
         asked = self._asked()
-        kept = labelled_outcomes(self.model.name, self.job.world.containers)
-        if not kept:
-            kept = self.named.record.outcomes.get(self.model.name, ())
-        self.outcomes = () if self.job.options.retry_ollama else tuple(o for o in kept if o.key == asked.key)
-        while isinstance(step := next_rung(asked, self.outcomes), Rung):
+        self.outcomes = self._kept(asked)
+        while True:
             self.job.scope.check()
-            self._note(step)
-            self._take(step, asked)
-        return self._end(step, asked)
+            step = next_rung(asked, self.outcomes)
+            if isinstance(step, Rung):
+                self._note(step)
+                self._take(step, asked)
+            elif step.rung == "ollama" and self.evidence is None:
+                self._take(Rung("ollama", "it is served there"), asked)  # known from an earlier run, and not yet seen
+            else:
+                return self._end(step, asked)
 
     def _asked(self) -> Asked:
         model, stored, server = self.model, self.named.stored, self.reached.server
@@ -83,10 +76,28 @@ class _Climb:
             families=stored.families,
             projector=bool(stored.projectors),
             has_source=model.fallback_source is not None,
-            has_files=files is not None or model.source.kind == "gguf",
+            has_files=files is not None or model.source.kind != "ollama",
             no_files=f"where {server.url} keeps its weights is not known: set `store`" if files is None else "",
             has_bundled=server.ours,
         )
+
+    # --- what earlier runs found
+
+    def _kept(self, asked: Asked) -> tuple[Outcome, ...]:
+        if self.job.options.retry_ollama:
+            return ()
+        serving = unit_of(self.model, self.job.stack, self.job.world).current
+        found = outcomes_of(self.model.name, serving, self.named.record, asked.key)
+        return tuple(outcome for outcome in found if self._still_holds(outcome, asked))
+
+    def _still_holds(self, outcome: Outcome, asked: Asked) -> bool:
+        """An outcome of a rung holds for the very container that was tried: another image or flag begins anew."""
+        if not outcome.lasts or (outcome.predicted and asked.policy != "predict"):
+            return False
+        if outcome.rung == "ollama":
+            return True
+        carried = successor(self.model, self.named, outcome.rung, self.job.stack)
+        return carried is not None and outcome.spec_hash == successor_hash(carried.model, self.job)
 
     def _note(self, step: Rung) -> None:
         for name, why in step.skipped:
@@ -97,44 +108,45 @@ class _Climb:
             self._keep(step.predicted)
 
     def _take(self, step: Rung, asked: Asked) -> None:
-        outcome = self._try_ollama(asked) if step.name == "ollama" else self._try_llama_server(step, asked)
-        self._keep(replace(outcome, since=self.job.ports.clock.now().isoformat(timespec="seconds")))
+        begun = Outcome(
+            step.name, asked.key, served=True, since=self.job.ports.clock.now().isoformat(timespec="seconds")
+        )
+        outcome = self._try_ollama(begun) if step.name == "ollama" else self._try_llama_server(begun)
+        self.job.scope.check()  # what Ctrl-C ended says nothing about the rung
+        self._keep(outcome)
+        if step.name != "ollama" and not outcome.served:
+            clear_failed(self.model, self.job, self.emit)
 
     def _keep(self, outcome: Outcome) -> None:
         self.outcomes = keep(self.outcomes, outcome)
-        name, named = self.model.name, self.named.record
-        lock = self.job.turns.take(f"record of {self.reached.server.name}", self.job.scope)
-        try:  # models of one server keep theirs in one file
-            record = read_server_record(self.reached.container, self.reached.url, self.job.ports)
-            loads = {**record.loads, **({name: named.loads[name]} if name in named.loads else {})}
-            outcomes = {**record.outcomes, name: self.outcomes}
-            record = ServerRecord(loads, record.made | named.made, outcomes)
-            write_server_record(self.reached.container, self.reached.url, record, self.job.ports)
-        finally:
-            lock.release()
+        name, mine = self.model.name, self.named.record
+
+        def with_mine(record: ServerRecord) -> ServerRecord:
+            loads = {**record.loads, **({name: mine.loads[name]} if name in mine.loads else {})}
+            lasting = tuple(one for one in self.outcomes if one.lasts)
+            return ServerRecord(loads, record.made, {**record.outcomes, name: lasting})
+
+        record = update_server_record(self.reached.container, self.reached.url, self.job, with_mine)
         self.named = replace(self.named, record=record)
 
     # --- Ollama itself
 
-    def _try_ollama(self, asked: Asked) -> Outcome:
-        lock = self.job.turns.take(f"ollama {self.reached.server.name}", self.job.scope)
+    def _try_ollama(self, begun: Outcome) -> Outcome:
         try:
-            self.evidence = load(self.model, self.named, self.reached, self.job, self.emit)
+            self._load()
         except HomellmError as error:
             self.job.scope.check()
             problems = why_not_loaded(error, self.reached)
-            self.reports["ollama"] = failed_report(self.model, problems, None)
-            return Outcome("ollama", asked.key, served=False, problem=problems[0].id, reason=problems[0].message)
-        finally:
-            lock.release()
+            current = current_of(unit_of(self.model, self.job.stack, self.job.world), self.job)
+            self.reports["ollama"] = failed_report(self.model, problems, current)
+            return replace(begun, served=False, problem=problems[0].id, reason=problems[0].message)
+        assert self.evidence is not None  # noqa: S101 - _load has put it there
         self.named = replace(self.named, record=remember(self.model, self.named, self.evidence))
         self.verdicts = judge_ollama(self.model, self.reached.server, self.evidence)
         one = self.evidence.load
         warned = [p for p in self.evidence.log.problems if p.id == "parallel-refused"] if one and one.refused else []
-        return Outcome(
-            "ollama",
-            asked.key,
-            served=True,
+        return replace(
+            begun,
             slots=one.slots if one else None,
             refused=one.refused if one else None,
             own_format=one.own_format if one else False,
@@ -142,65 +154,51 @@ class _Climb:
             line=warned[-1].line if warned else "",
         )
 
+    def _load(self) -> None:
+        """Loads of one server come one after another."""
+        lock = self.job.turns.take(f"ollama {self.reached.server.name}", self.job.scope)
+        try:
+            self.evidence = load(self.model, self.named, self.reached, self.job, self.emit)
+        finally:
+            lock.release()
+
     # --- llama-server
 
-    def _try_llama_server(self, step: Rung, asked: Asked) -> Outcome:
-        carried = (
-            carry_over(
-                self.model,
-                self.named.stored,
-                step.name,
-                self.job.stack,
-                blob_path=self.named.shown.blob_path,
-                embedding=embeds(self.model, self.named),
-            )
-            if step.name != "ollama"
-            else None
-        )
+    def _try_llama_server(self, begun: Outcome) -> Outcome:
+        failed = replace(begun, served=False)
+        carried = successor(self.model, self.named, begun.rung, self.job.stack)
         if carried is None:
-            return Outcome(step.name, asked.key, served=False, problem="no-files", reason="its weights are not known")
-        space = self._room(carried.model)
+            return replace(failed, problem="no-files", reason="its weights are not known")
+        space = room_for(carried.model, self.named, self.reached, self.job)
         if space.verdict == "too-big":
-            return Outcome(step.name, asked.key, served=False, problem="too-big", reason=space.reason)
-        unloaded = space.verdict == "unload-first" and in_memory(self.named.name, self.reached) is not None
-        if unloaded:
-            self.reached.api.unload(self.named.name)
-        report = self._converge(carried, step, asked)
-        self.reports[step.name] = report
+            return replace(failed, problem="too-big", reason=space.reason)
+        unloaded = space.verdict == "unload-first" and self._let_go()
+        report = self._move(carried, begun)
+        self.reports[begun.rung] = report
+        tried = successor_hash(carried.model, self.job)
         if report.state in (State.VERIFIED, State.DEGRADED):
             self._tell_lost(carried)
-            return Outcome(step.name, asked.key, served=True, slots=report.slots)
-        if unloaded:
-            load(self.model, self.named, self.reached, self.job, self.emit)  # back to where it was
-        problem = report.problems[0] if report.problems else Problem("failed", f"{step.name} did not pass its gates")
+            return replace(begun, slots=report.slots, spec_hash=tried)
         self.job.scope.check()
-        return Outcome(step.name, asked.key, served=False, problem=problem.id, reason=problem.message)
+        if unloaded:
+            self._load()  # back to where it was
+        problem = report.problems[0] if report.problems else Problem("failed", f"{begun.rung} did not pass its gates")
+        return replace(failed, problem=problem.id, reason=problem.message, spec_hash=tried)
 
-    def _converge(self, carried: Carried, step: Rung, asked: Asked) -> ModelReport:
-        """The successor as a unit like any other, in a world that was gathered for it; its labels tell why it is."""
-        moved = carried.model
-        missing = missing_images((moved,), self.job.ports)
-        pulled = run_pulls(missing, self.job.ports, self.job.scope, self.emit)
-        if pulled:
-            return failed_report(moved, pulled[moved.image], None)
-        job = replace(self.job, world=gather(self.job.stack, (moved,), self.job.ports))
-        won = Outcome(step.name, asked.key, served=True, slots=moved.parallel, since=_since(self.outcomes))
-        return converge(moved, job, self.emit, {LABEL_OUTCOMES: dump_outcomes(keep(self.outcomes, won))})
-
-    def _room(self, moved: Model) -> Room:
-        """Whether both copies fit at once; without a header that can be read from here, carefully."""
-        store, blob = self.reached.server.store, self.named.stored.blob
-        if store is None or store.named or blob is None or moved.stored is None:
-            return Room("unload-first")
-        file = self.job.ports.files.look(Path(store.source) / STORE_FOLDER / blob)
-        if file.header is None:
-            return Room("unload-first")
-        machine, _ = machine_of(moved, self.job.stack, self.job.world.host)
-        return room(needs(file.header, demand_of(moved)), machine, in_memory(self.named.name, self.reached))
+    def _move(self, carried: Carried, won: Outcome) -> ModelReport:
+        won = replace(won, slots=carried.model.parallel)
+        return move(carried.model, won, self.outcomes, self.job, self.emit)
 
     def _tell_lost(self, carried: Carried) -> None:
         for phrase in carried.lost:
             self.emit(Note(f"llama-server serves it without {phrase}", model=self.model.name))
+
+    def _let_go(self) -> bool:
+        """Have Ollama unload its copy; whether there was one."""
+        if in_memory(self.named, self.reached) is None:
+            return False
+        self.reached.api.unload(self.named.name)
+        return True
 
     # --- the end
 
@@ -208,54 +206,24 @@ class _Climb:
         fallback = fallback_of(asked, self.outcomes)
         if end.rung in (None, "ollama"):
             return replace(self._on_ollama(end), fallback=fallback)
-        report = self.reports.get(str(end.rung)) or self._look_again(end, asked)
+        report = self.reports.get(str(end.rung)) or self._look_again(end)
         self._let_go()
         shadow = shadow_load(self.model, self.reached.server, observe(self.model, self.named, self.reached, self.job))
-        return replace(report, fallback=fallback, checks=(*report.checks, shadow))
+        return with_shadow(replace(report, fallback=fallback), shadow)
 
-    def _look_again(self, end: End, asked: Asked) -> ModelReport:
+    def _look_again(self, end: End) -> ModelReport:
         """Nothing was tried: an earlier run moved the model, and it is looked at where it is."""
-        step = Rung(end.rung or "ollama", "")
-        carried = (
-            carry_over(
-                self.model,
-                self.named.stored,
-                step.name,
-                self.job.stack,
-                blob_path=self.named.shown.blob_path,
-                embedding=embeds(self.model, self.named),
-            )
-            if step.name != "ollama"
-            else None
-        )
-        if carried is None:
+        carried = successor(self.model, self.named, str(end.rung), self.job.stack)
+        known = next((outcome for outcome in self.outcomes if outcome.rung == end.rung), None)
+        if carried is None or known is None:
             problem = Problem("no-files", "where its weights are is not known any more", model=self.model.name)
             return failed_report(self.model, (problem,), None)
-        return self._converge(carried, step, asked)
-
-    def _let_go(self) -> None:
-        """Its copy in Ollama's memory is of no use to anybody."""
-        if in_memory(self.named.name, self.reached) is not None:
-            self.reached.api.unload(self.named.name)
+        return self._move(carried, known)
 
     def _on_ollama(self, end: End) -> ModelReport:
-        if self.evidence is None and end.rung == "ollama":
-            self._try_ollama(self._asked())
         if self.evidence is None:
             return self.reports["ollama"]
         report = ollama_report(self.model, self.job.stack, self.reached, self.evidence, self.verdicts, end)
         if report.state is not State.FAILED:
-            self._leave_llama_server()
+            clear_all(self.model, self.job, self.emit)
         return report
-
-    def _leave_llama_server(self) -> None:
-        """The model is served by Ollama: a llama-server that served it before is not needed any more."""
-        for container in unit_of(self.model, self.job.stack, self.job.world).containers:
-            step = RemoveContainer(target=container.name, model=self.model.name, cause="Ollama serves this model now")
-            self.emit(StepStarted(step))
-            remove(container.id, self.job.ports, self.job.scope, self.model.stop_grace_s)
-            self.emit(StepFinished(step))
-
-
-def _since(outcomes: tuple[Outcome, ...]) -> str:
-    return next((o.since for o in outcomes if o.rung == "ollama"), "")

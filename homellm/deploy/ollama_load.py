@@ -28,15 +28,16 @@ LOG_LAG_S = 5.0
 
 
 def load(model: Model, named: Named, reached: Reached, job: Job, emit: Emit) -> OllamaEvidence:
-    """Load the model, unless it is in memory and its load is known, and observe it.
+    """Load the model, unless it is in memory with its own context and its load is known, and observe it.
 
+    One that a client loaded with a num_ctx of its own is loaded back: the next request without one would do the same.
     Raises Interrupted, and HomellmError with the server's own words when it cannot be loaded.
     """
     begun = job.ports.clock.monotonic()
     evidence = observe(model, named, reached, job)
-    if evidence.loaded is None or evidence.load is None:
+    if evidence.loaded is None or evidence.load is None or evidence.loaded.ctx not in (None, model.ctx):
         emit(Progress(model.name, "loading", f"by Ollama {reached.version}"))
-        if evidence.loaded is not None:
+        if evidence.loaded is not None and evidence.load is None:
             reached.api.unload(named.name)  # it is in memory, and the log has lost how it came there
         _load(model, named, reached, job)
         evidence = replace(observe(model, named, reached, job), ready_s=job.ports.clock.monotonic() - begun)
@@ -53,7 +54,7 @@ def embeds(model: Model, named: Named) -> bool:
 
 def observe(model: Model, named: Named, reached: Reached, job: Job) -> OllamaEvidence:
     """What log and /api/ps tell of a model now; it is asked nothing, so that it is not loaded by being looked at."""
-    loaded = in_memory(named.name, reached)
+    loaded = in_memory(named, reached)
     log = _log_with_load(reached, named.stored.blob_name, wait=loaded is not None)
     loads = tuple(one for one in log.loads if _is_of(one, named.stored.blob_name))
     remembered = named.record.loads.get(model.name)
@@ -70,10 +71,14 @@ def observe(model: Model, named: Named, reached: Reached, job: Job) -> OllamaEvi
     )
 
 
-def in_memory(name: str, reached: Reached) -> LoadedModel | None:
-    """The model as /api/ps tells it; None when it is not in memory."""
-    wanted = parse_name(name)
-    return next((one for one in reached.api.loaded() if parse_name(one.name).same(wanted)), None)
+def in_memory(named: Named, reached: Reached) -> LoadedModel | None:
+    """The model as /api/ps tells it; None when it is not in memory.
+
+    Of two names of one model Ollama shows the one that it was loaded by: the manifest's digest tells that it is there.
+    """
+    wanted, loaded = parse_name(named.name), reached.api.loaded()
+    by_name = next((one for one in loaded if parse_name(one.name).same(wanted)), None)
+    return by_name or next((one for one in loaded if one.digest and one.digest == named.stored.digest), None)
 
 
 def remember(model: Model, named: Named, evidence: OllamaEvidence) -> ServerRecord:

@@ -10,11 +10,12 @@ from homellm.deploy.look import examine, look
 from homellm.deploy.observe import TOKEN_S, subject_of
 from homellm.deploy.ollama_load import embeds, observe
 from homellm.deploy.ollama_models import Named, lookup
-from homellm.deploy.ollama_record import labelled_outcomes, read_server_record
+from homellm.deploy.ollama_record import outcomes_of, read_server_record
 from homellm.deploy.ollama_server import find
+from homellm.deploy.ollama_successor import successor
 from homellm.deploy.session import Ports
 from homellm.deploy.settle import settle, unit_of
-from homellm.deploy.telling import ollama_report, serving_report
+from homellm.deploy.telling import ollama_report, serving_report, with_shadow
 from homellm.deploy.witness import ask_token
 from homellm.domain.names import server_container_name
 from homellm.domain.reports import Fallback, ModelReport
@@ -23,9 +24,8 @@ from homellm.domain.verdicts import State
 from homellm.domain.world import Container
 from homellm.errors import Refused
 from homellm.health.checks.ollama import judge_ollama, shadow_load
-from homellm.planning.ladder import FALLBACKS, Asked, End, Outcome
+from homellm.planning.ladder import Asked, End, Outcome
 from homellm.planning.ladder_record import fallback_of
-from homellm.runners.ollama_fallback import carry_over
 from homellm.runners.ollama_models import served_name
 
 
@@ -37,14 +37,10 @@ def check_on_ollama(model: Model, job: Job) -> ModelReport:
     record = read_server_record(reached.container, reached.url, job.ports)
     named = Named(name, lookup(name, reached), reached.api.show(name), record)
     unit = unit_of(model, job.stack, job.world)
-    outcomes = labelled_outcomes(model.name, unit.containers) or record.outcomes.get(model.name, ())
-    fallback = told(outcomes)
+    fallback = told(outcomes_of(model.name, unit.current, record))
     if unit.current is not None and fallback is not None:
-        report = _check_moved(model, fallback, named, job)
-        shadow = shadow_load(model, server, observe(model, named, reached, job))
-        return replace(
-            report, fallback=fallback, checks=(*report.checks, shadow), state=_with(report.state, shadow.verdict)
-        )
+        report = replace(_check_moved(model, fallback, named, job), fallback=fallback)
+        return with_shadow(report, shadow_load(model, server, observe(model, named, reached, job)))
     evidence = observe(model, named, reached, job)
     asked = replace(model, embedding=embeds(model, named))
     evidence = replace(evidence, chat=ask_token(reached.url, asked, job.ports.http, None, TOKEN_S))
@@ -54,22 +50,8 @@ def check_on_ollama(model: Model, job: Job) -> ModelReport:
     return replace(ollama_report(model, job.stack, reached, evidence, verdicts, end), fallback=fallback, changed=False)
 
 
-def _with(state: State, shadow: str) -> State:
-    return State.DEGRADED if state is State.VERIFIED and shadow == "fail" else state
-
-
 def _check_moved(model: Model, fallback: Fallback, named: Named, job: Job) -> ModelReport:
-    rung = next((name for name in FALLBACKS if name == fallback.rung), None)
-    carried = None
-    if rung is not None and rung != "ollama":
-        carried = carry_over(
-            model,
-            named.stored,
-            rung,
-            job.stack,
-            blob_path=named.shown.blob_path,
-            embedding=embeds(model, named),
-        )
+    carried = successor(model, named, fallback.rung, job.stack)
     if carried is None:
         raise Refused(f"where the weights of {model.name} are is not known any more", hint="Run homellm up.")
     moved = carried.model

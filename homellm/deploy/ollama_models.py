@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from homellm.deploy.job import Job
-from homellm.deploy.ollama_record import ServerRecord
+from homellm.deploy.ollama_record import ServerRecord, update_server_record
 from homellm.deploy.ollama_server import Reached
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Emit
@@ -44,8 +44,11 @@ def bring(model: Model, reached: Reached, record: ServerRecord, job: Job, emit: 
     )
     if plan.kind != "none":
         _not_somebody_elses(model, plan, own, source, record)
+        # Noted before it is made: a run that is cut off in between must know its own work again.
+        record = update_server_record(
+            reached.container, reached.url, job, lambda kept: replace(kept, made=kept.made | {name})
+        )
         _make(model, plan, reached, job, emit)
-        record = replace(record, made=record.made | {name})
     stored = lookup(name, reached)
     if not stored.usable:
         raise _unusable(stored)

@@ -8,19 +8,20 @@ leads. For a server that is not ours they live in the state folder.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import cast
 
 from pydantic import TypeAdapter, ValidationError
 
+from homellm.deploy.job import Job
 from homellm.deploy.record import PATH
 from homellm.deploy.session import Ports
 from homellm.domain.evidence import Load
-from homellm.domain.names import LABEL_OUTCOMES, LABEL_UNIT
+from homellm.domain.names import LABEL_OUTCOMES
 from homellm.domain.world import Container
 from homellm.errors import HomellmError
-from homellm.planning.ladder import Outcome
+from homellm.planning.ladder import Key, Outcome
 from homellm.planning.ladder_record import dump_outcomes, read_outcomes
 
 _LOAD = TypeAdapter(Load)
@@ -52,6 +53,14 @@ def read_server_record(container: Container | None, url: str, ports: Ports) -> S
     )
 
 
+def has_server_record(container: Container, ports: Ports) -> bool:
+    """Whether a server's container has a record at all."""
+    try:
+        return bool(ports.engine.get_file(container.id, PATH))
+    except HomellmError:
+        return False
+
+
 def write_server_record(container: Container | None, url: str, record: ServerRecord, ports: Ports) -> None:
     """Keep a record; where nothing can be kept the next `up` asks again."""
     data = {
@@ -70,12 +79,34 @@ def write_server_record(container: Container | None, url: str, record: ServerRec
         return
 
 
-def labelled_outcomes(model: str, containers: Iterable[Container]) -> tuple[Outcome, ...]:
-    """The outcomes in the labels of a model's successor, of whichever of its containers has some."""
-    for container in containers:
-        if container.label(LABEL_UNIT) == model and container.label(LABEL_OUTCOMES):
-            return read_outcomes(container.label(LABEL_OUTCOMES))
-    return ()
+def update_server_record(
+    container: Container | None, url: str, job: Job, change: Callable[[ServerRecord], ServerRecord]
+) -> ServerRecord:
+    """Change a server's record as it is now, and give it: models of one server keep theirs in one file."""
+    lock = job.turns.take(f"record of {url}", job.scope)
+    try:
+        record = change(read_server_record(container, url, job.ports))
+        write_server_record(container, url, record, job.ports)
+    finally:
+        lock.release()
+    return record
+
+
+def outcomes_of(
+    model: str, serving: Container | None, record: ServerRecord, key: Key | None = None
+) -> tuple[Outcome, ...]:
+    """How the ladder of a model went: from the labels of `serving`, what it moved to, and from its server's record.
+
+    With a key those that hold for it: labels cannot change, so a successor that outlived a new version of Ollama still
+    has the outcomes of the old one, and the record the new ones. Without one what was found last.
+    """
+    labelled = read_outcomes(serving.label(LABEL_OUTCOMES)) if serving is not None else ()
+    recorded = record.outcomes.get(model, ())
+    if key is None:
+        moved = any(outcome.served for outcome in recorded if outcome.rung != "ollama")
+        return recorded if moved or not labelled else labelled
+    holds = [tuple(outcome for outcome in found if outcome.key == key) for found in (labelled, recorded)]
+    return holds[0] or holds[1]
 
 
 def _loads(value: object) -> dict[str, Load]:

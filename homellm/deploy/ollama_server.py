@@ -10,7 +10,7 @@ from homellm.deploy.engine_return import once_reachable
 from homellm.deploy.follow import TICK_S
 from homellm.deploy.job import Job
 from homellm.deploy.observe import read_foreign_log, read_log
-from homellm.deploy.ollama_record import read_server_record, write_server_record
+from homellm.deploy.ollama_record import has_server_record, read_server_record, write_server_record
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Emit, Ports
 from homellm.deploy.settle import other_at_work, with_advice
@@ -97,11 +97,24 @@ def reach(server: OllamaServer, job: Job, emit: Emit) -> Reached:
         raise carried.error
     prove.by_name(unit.name, job.scope)  # one that was started by itself, after a reboot, may not answer yet
     reached = find(server, job.stack, job.ports)
-    if unit.current is not None and reached.container is not None and unit.current.id != reached.container.id:
-        # What homellm learned of this store and its models holds for the successor as well.
-        kept = read_server_record(unit.current, reached.url, job.ports)
-        write_server_record(reached.container, reached.url, kept, job.ports)
+    _hand_on(unit, reached, job)
     return reached
+
+
+def _hand_on(unit: Unit, reached: Reached, job: Job) -> None:
+    """What homellm learned of this store and its models holds for a successor as well.
+
+    Also when the run that made it was cut off before this: then the predecessor has another name by now.
+    """
+    if reached.container is None or has_server_record(reached.container, job.ports):
+        return
+    before = (unit.current, *(unit.previous[number] for number in sorted(unit.previous)))
+    for container in before:
+        if container is None or container.id == reached.container.id or not has_server_record(container, job.ports):
+            continue
+        kept = read_server_record(container, reached.url, job.ports)
+        write_server_record(reached.container, reached.url, kept, job.ports)
+        return
 
 
 def find(server: OllamaServer, stack: Stack, ports: Ports) -> Reached:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from homellm.deploy.ollama_look import ps_on_ollama, told
-from homellm.deploy.ollama_record import labelled_outcomes
+from homellm.deploy.ollama_look import ps_on_ollama, server_container, told
+from homellm.deploy.ollama_record import outcomes_of, read_server_record
 from homellm.deploy.record import read_record
 from homellm.deploy.session import Ports
 from homellm.deploy.telling import serving_report
@@ -32,7 +32,10 @@ def _model(model: Model, stack: Stack, containers: tuple[Container, ...], ports:
     if unit.current is None:
         return ps_on_ollama(model, stack, containers, ports)
     moved = replace(model, runner="llama-server")
-    return replace(_one(moved, unit, ports), fallback=told(labelled_outcomes(model.name, unit.containers)))
+    server = stack.ollama_server(model.server)
+    url = server.url if server is not None else None
+    record = read_server_record(server_container(model, stack, containers), url or "", ports)
+    return replace(_one(moved, unit, ports), fallback=told(outcomes_of(model.name, unit.current, record)))
 
 
 def _one(model: Model, unit: Unit, ports: Ports) -> ModelReport:

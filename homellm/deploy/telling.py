@@ -56,6 +56,13 @@ def with_verdicts(report: ModelReport, verdicts: tuple[Verdict, ...], evidence: 
     )
 
 
+def with_shadow(report: ModelReport, shadow: Verdict) -> ModelReport:
+    """The report of a model that moved, with what its Ollama still does with it: advice like any other."""
+    degraded = report.state is State.VERIFIED and shadow.verdict == "fail"
+    state = State.DEGRADED if degraded else report.state
+    return replace(report, checks=(*report.checks, shadow), state=state)
+
+
 def ollama_report(
     model: Model, stack: Stack, reached: Reached, evidence: OllamaEvidence, verdicts: tuple[Verdict, ...], end: End
 ) -> ModelReport:

@@ -28,6 +28,11 @@ _MEMORY = frozenset({"out-of-memory", "model-too-large", "does-not-fit", "too-bi
 _SURROUNDINGS = frozenset(
     {"port-taken", "name-taken", "cpus-unavailable", "locked", "mlock-capped", "disk-full", "no-render-node", "no-kfd"}
 )
+#: Failures that lie in the file, the build, or the memory that the same container would take again.
+_LASTING = frozenset(
+    {"arch-unknown", "blob-incompatible", "model-corrupt", "not-gguf", "flag-unknown", "cpu-unsupported"}
+    | {"flash-attn-required", "load-failed", "server-crashed", "exited", "out-of-memory"}
+)
 _SURROUNDINGS_BEGIN = ("gpu-", "nvidia-", "wsl2-", "render-group", "network-", "host-", "engine-", "docker-desktop")
 
 
@@ -48,7 +53,8 @@ class Outcome:
     `served` tells that it was verified. For Ollama `slots` is what it gave, `refused` why it gave fewer (an
     architecture, `multimodal`, or None where it said nothing), and `own_format` that the trial load said
     `detected Ollama-format`, which upstream cannot read. `problem` is the id of what failed, `reason` a phrase, and
-    `line` the server's own words. `predicted` tells that Ollama was not asked.
+    `line` the server's own words. `predicted` tells that Ollama was not asked. `spec_hash` is that of the container
+    that was tried: the same one would do the same again, another may not.
     """
 
     rung: RungName
@@ -62,6 +68,17 @@ class Outcome:
     reason: str = ""
     line: str = ""
     predicted: bool = False
+    spec_hash: str = ""
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it says something about a later run, too: not when circumstances failed that pass or can be mended.
+
+        A trial of Ollama that counted no slots has told nothing.
+        """
+        if self.rung == "ollama":
+            return self.slots is not None
+        return self.served or self.problem in _LASTING or self.problem.startswith("gate-")
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,7 @@ def _outcome(entry: object) -> Outcome | None:
         reason=_text(entry, "reason"),
         line=_text(entry, "line"),
         predicted=entry.get("predicted") is True,
+        spec_hash=_text(entry, "spec_hash"),
     )
 
 
