@@ -160,10 +160,12 @@ def _of_stack(given: Common, named: str | None, models: list[str] | None, asked:
 
     from homellm.adapters.gguf_files import GgufFiles
     from homellm.cli.run_verb import prepare
+    from homellm.cli.wiring import connect_hub
     from homellm.deploy.fit import fit as reckon
 
     stack, only = prepare(replace(given, file=Path(named) if named else None), models)
-    return reckon(stack, only, GgufFiles(), this_machine(os.environ).snapshot(), _store_of, asked)
+    hub = connect_hub() if any(model.source.kind == "hf" for model in stack.models) else None
+    return reckon(stack, only, GgufFiles(), this_machine(os.environ).snapshot(), _store_of, asked, hub)
 
 
 def _store_of(server: OllamaServer) -> tuple[OllamaStore, Path] | None:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from homellm.deploy.pull_models import locate, look_there
 from homellm.domain.gguf import GgufHeader
 from homellm.domain.places import problem_at
 from homellm.domain.stack import Model, OllamaServer, Stack
 from homellm.domain.world import Host, ModelFile
 from homellm.errors import Problem
 from homellm.planning.machine import SYSTEM_MEMORY, as_served, machine_of, system_memory
-from homellm.ports import ModelFiles, OllamaStore
+from homellm.ports import ModelFiles, ModelHub, OllamaStore
 from homellm.sizing import Demand, Device, Machine, UnknownType, demand_of
 from homellm.sizing.answer import FitReport, Subject, answer
 
@@ -43,15 +44,25 @@ class _Weights:
 
 
 def fit(
-    stack: Stack, only: tuple[str, ...], files: ModelFiles, host: Host, store_of: StoreOf, asked: Asked
+    stack: Stack,
+    only: tuple[str, ...],
+    files: ModelFiles,
+    host: Host,
+    store_of: StoreOf,
+    asked: Asked,
+    hub: ModelHub | None = None,
 ) -> FitReport:
-    """Reckon the models named, all when none is; what is wrong with one model is a problem and stops no other."""
+    """Reckon the models named, all when none is; what is wrong with one model is a problem and stops no other.
+
+    Of a model of a hub that is not here the header is read there.
+    """
+    stack = stack if hub is None else locate(stack, hub)
     models = tuple(model for model in stack.models if not only or model.name in only)
     subjects: list[Subject] = []
     problems: list[Problem] = []
     notes: dict[str, None] = {}
     for model in models:
-        weights = _weights(model, stack, files, store_of)
+        weights = _weights(model, stack, files, store_of, hub)
         if isinstance(weights, Problem):
             problems.append(weights)
             continue
@@ -105,9 +116,11 @@ def _unreckonable(subject: Subject) -> str:
     return ""
 
 
-def _weights(model: Model, stack: Stack, files: ModelFiles, store_of: StoreOf) -> _Weights | Problem:
+def _weights(
+    model: Model, stack: Stack, files: ModelFiles, store_of: StoreOf, hub: ModelHub | None
+) -> _Weights | Problem:
     projector = model.mmproj
-    if model.source.kind == "gguf" and model.source.path is not None:
+    if model.source.kind != "ollama" and model.source.path is not None:
         path = model.source.path
     elif model.source.kind == "ollama":
         found = _stored(model, stack, store_of)
@@ -115,14 +128,24 @@ def _weights(model: Model, stack: Stack, files: ModelFiles, store_of: StoreOf) -
             return found
         path, projector = found[0], projector or found[1]
     else:
-        message = f"the weights of {model.name} are not here yet: {model.source}"
-        hint = "homellm fit --file https://… reckons a file by its address, without a download."
-        return problem_at(model, "source", id="model-absent", message=message, hint=hint)
+        return _far(model, files, hub)
     file = files.look(path)
     if file.header is None:
         message = f"{model.name} cannot be reckoned: {file.path}: {file.reason}"
         return problem_at(model, "source", id="model-unreadable", message=message, hint="homellm plan tells more.")
     return _Weights(file.header, files.look(projector).weights_bytes or 0 if projector else 0)
+
+
+def _far(model: Model, files: ModelFiles, hub: ModelHub | None) -> _Weights | Problem:
+    """The weights of a model of a hub that is not here, by its header there."""
+    seen = look_there(model, hub) if hub is not None else None
+    if isinstance(seen, Problem):
+        return seen
+    if seen is None or seen.header is None:
+        message = f"the weights of {model.name} are not here yet: {model.source}"
+        hint = "homellm fit --file https://… reckons a file by its address, without a download."
+        return problem_at(model, "source", id="model-absent", message=message, hint=hint)
+    return _Weights(seen.header, files.look(model.mmproj).weights_bytes or 0 if model.mmproj else 0)
 
 
 def _stored(model: Model, stack: Stack, store_of: StoreOf) -> tuple[Path, Path | None] | Problem:

@@ -92,7 +92,8 @@ def ask_hub(
         source: partial(_found, source, _policy(using, anew=anew), using[0], ports.hub, scope)
         for source, using in users.items()
     }
-    answers = side_by_side(work, emit)
+    finished = side_by_side(work, emit)
+    answers = {source: finished[source] for source in users}  # in the order of the file again
     found = {source: answer for source, answer in answers.items() if isinstance(answer, HubModel)}
     problems = {
         model.name: _placed(answer, model)
@@ -143,6 +144,14 @@ def _found(
         return kept
     except HomellmError as error:
         return error
+
+
+def look_there(model: Model, hub: ModelHub) -> ModelFile | Problem | None:
+    """What the file of a model will be that is not here, by its header on the hub; None where that cannot be read."""
+    try:
+        return hub.look(hub.resolve(_ref(str(model.source))))
+    except HomellmError as error:
+        return _placed(error, model)[0]
 
 
 def _placed(error: HomellmError, model: Model) -> tuple[Problem, ...]:

@@ -58,7 +58,8 @@ class Asked:
 class HubServer:
     """The hub. `cut_after` are numbers of bytes after which the next downloads are cut off, one each.
 
-    `hold` holds every download (a request without an end) after half of it until it is set; `bent` changes what the storage sends.
+    `hold` holds every download (a request without an end) after half of it until it is set; `bent` changes what the
+    storage sends.
     """
 
     token: str = "hf_right"

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from homellm.deploy.pull_models import locate
+from homellm.domain.hub import HubFile, HubModel, parse_ref
 from homellm.domain.spec import ContainerSpec
 from homellm.domain.world import EngineInfo, World
 from homellm.errors import ExitCode
@@ -15,6 +17,7 @@ from homellm.resources import stacks_root
 from homellm.runners.llama_server import build
 from tests.fakes.example_hosts import EXAMPLE_HOSTS, host_of
 from tests.fakes.hosts import linux_host
+from tests.fakes.hub import COMMIT, FakeHub
 from tests.unit.runners.build import dialect
 
 EXAMPLES = {path.stem: path for path in sorted(stacks_root().glob("*.yaml"))}
@@ -26,6 +29,13 @@ def specs(example: str, folder: Path) -> dict[str, ContainerSpec]:
     """The containers of the models that llama-server serves, by name of the model."""
     path = EXAMPLES[example]
     stack = load(path, path.read_text(encoding="utf-8"), {"HOME": "/home/eva", "HOMELLM_LLAMA_IMAGE": IMAGE})
+    hub = FakeHub()
+    for model in stack.models:
+        if model.source.kind == "hf":  # as if it had been pulled
+            ref = parse_ref(model.source.ref)
+            file = HubFile(ref.file or f"{ref.quant}.gguf", 1)
+            hub.bring(HubModel(ref, COMMIT, (file,), Path("/cache/hub")))
+    stack = locate(stack, hub)
     host = linux_host(host_of(example), folder).snapshot()
     stopping = [problem for problem in host_problems(stack, host, ENGINE) if problem.exit_code is not ExitCode.OK]
     assert stopping == []
@@ -93,3 +103,9 @@ def test_embeddings_are_served_beside_chats(tmp_path: Path) -> None:
     assert (flag(embed, "--ubatch-size"), embed.ports) == ("2048", ())
     assert not {"--embedding", "--embeddings"} & set(found["chat"].argv)
     assert found["chat"].networks[0].name == embed.networks[0].name == "homellm-library"
+
+
+def test_models_of_the_hub_are_served_from_its_cache(tmp_path: Path) -> None:
+    found = specs("hub", tmp_path)
+    assert flag(found["qwen"], "--model") == "/models/Q4_K_M.gguf"
+    assert [mount.source for mount in found["embed"].mounts] == ["/cache/hub"]

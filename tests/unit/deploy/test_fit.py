@@ -14,6 +14,7 @@ from homellm.domain.world import Host, HostGpu, ModelFile
 from homellm.errors import ExitCode
 from homellm.sizing import Demand, Device
 from homellm.sizing.answer import FitReport
+from tests.fakes.hub import FakeHub
 from tests.unit.sizing.headers import MIB, QWEN25_7B, SMOLLM2_135M
 
 GIB = 1024 * MIB
@@ -121,6 +122,22 @@ def test_weights_that_are_not_here_yet_are_a_problem() -> None:
     report = reckon(model("far", source=Source("hf", "org/repo:Q4_K_M")))
     assert report.problems[0].id == "model-absent"
     assert "--file https://" in report.problems[0].hint
+
+
+def test_weights_of_a_hub_are_reckoned_by_their_header_there() -> None:
+    far = model("far", source=Source("hf", "org/qwen-GGUF:Q4_K_M"), ctx=4096, parallel=3)
+    hub = FakeHub({"org/qwen-GGUF": {"qwen-Q4_K_M.gguf": 4 * GIB}}, header=QWEN25_7B)
+    stack = Stack("nuc", Path("/s"), (far, model("qwen", ctx=4096, parallel=3)))
+    report = fit(stack, (), FILES, HOST, lambda _: None, Asked(), hub)
+    assert report.problems == ()
+    assert report.models[0].weights_bytes == report.models[1].weights_bytes
+    assert hub.pulled == []
+
+
+def test_a_hub_without_that_model_is_told() -> None:
+    far = model("far", source=Source("hf", "org/none"))
+    report = fit(Stack("nuc", Path("/s"), (far,)), (), FILES, HOST, lambda _: None, Asked(), FakeHub())
+    assert [(problem.id, problem.model) for problem in report.problems] == [("repo-absent", "far")]
 
 
 def test_only_the_named_models_are_reckoned() -> None:

@@ -1,4 +1,4 @@
-"""Every example in stacks/, and the examples of docs/stack-file.md, load."""
+"""Every example in stacks/, and the examples of docs/stack-file.md and docs/models.md, load."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,8 @@ from homellm.loading import load
 
 ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted((ROOT / "stacks").glob("*.yaml"))
-BLOCKS = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "stack-file.md").read_text(encoding="utf-8"), re.DOTALL)
+PAGES = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("stack-file.md", "models.md")]
+BLOCKS = [block for page in PAGES for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)]
 
 
 def test_there_are_examples() -> None:
