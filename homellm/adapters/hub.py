@@ -22,7 +22,7 @@ from homellm.adapters.hub_cache import HubCache
 from homellm.adapters.hub_pull import TELL_S, HubPull
 from homellm.adapters.hub_settings import HubSettings
 from homellm.adapters.hub_transfer import Denied, Transfer, disk_failed
-from homellm.domain.hub import HubFile, HubModel, HubRef, NoSuchModel, choose
+from homellm.domain.hub import HubFile, HubModel, HubRef, NoSuchModel, choose, sound
 from homellm.domain.world import ModelFile
 from homellm.errors import HubUnreachable
 
@@ -65,7 +65,7 @@ class Hub:
 
         try:
             info = self._ask(ref)
-            files = tuple(_file(sibling) for sibling in info.siblings or ())
+            files = tuple(filter(sound, (_file(sibling) for sibling in info.siblings or ())))
             commit = str(info.sha or "")
         except (hub_errors.HTTP_ERROR, OSError) as error:
             raise hub_errors.translate(error, ref, endpoint, token=token is not None) from error

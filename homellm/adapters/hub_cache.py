@@ -15,7 +15,7 @@ import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from homellm.domain.hub import DEFAULT_QUANT, HubFile, HubModel, HubRef, NoSuchModel, choose
+from homellm.domain.hub import DEFAULT_QUANT, HubFile, HubModel, HubRef, NoSuchModel, choose, sound
 
 INCOMPLETE = ".homellm.incomplete"
 
@@ -110,7 +110,7 @@ class HubCache:
         try:
             kept = json.loads(self._memo(ref).read_text("utf-8"))
             files = tuple(HubFile(str(name), int(size), str(digest)) for name, size, digest in kept["files"])
-            if kept["source"] != str(ref) or not files:
+            if kept["source"] != str(ref) or not files or not all(map(sound, files)):
                 return None
             return self.located(ref, str(kept["commit"]), files)
         except (OSError, ValueError, KeyError, TypeError):

@@ -131,7 +131,7 @@ def _found(
     if policy == "never":
         message = f"{ref} is not in {hub.location}, and pull is never"
         return Refused(message, hint=f"Bring it: homellm pull {model.name}", id="model-absent")
-    emit(Progress(model.name, "pulling", f"asking the hub for {ref}", what=source))
+    emit(Progress(model.name, "pulling", f"asking the hub for {ref}"))
     try:
         return apart(partial(hub.resolve, ref), scope)
     except Interrupted:

@@ -29,6 +29,7 @@ _LABEL = re.compile(
 )
 #: GGUF files that are no model by themselves: projectors, and the matrices that quantizing was guided by.
 _OTHER = re.compile(r"(?:^|[-._/])(?:mmproj|imatrix)(?:$|[-._])", re.IGNORECASE)
+_DIGEST = re.compile(r"[0-9a-f]{64}|git:[0-9a-f]{40}")
 _HEX_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -134,6 +135,15 @@ def _check_file(file: str) -> None:
         raise ValueError("names a file that is no .gguf")
     if any(part in ("", ".", "..") for part in parts) or "\\" in file:
         raise ValueError("names a file by a path that is none of a repository")
+
+
+def sound(file: HubFile) -> bool:
+    """Whether name, size and digest are such as a hub has: they become paths here, and a mirror may be anybody's."""
+    try:
+        _check_file(file.name)
+    except ValueError:
+        return False
+    return file.size_bytes > 0 and _DIGEST.fullmatch(file.digest) is not None
 
 
 def choose(ref: HubRef, files: Iterable[HubFile]) -> tuple[HubFile, ...]:

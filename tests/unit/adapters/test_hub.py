@@ -287,6 +287,11 @@ class TestErrors:
         assert error.problems[0].id == "file-absent"
         assert f"hf:{REPO}/tiny-Q8_0.gguf" in error.hint
 
+    def test_a_mirror_cannot_name_files_outside_of_the_cache(self, server, hub):
+        server.add(REPO, {"../../escaped-Q8_0.gguf": WEIGHTS})
+        error = self.refused(hub, f"{REPO}:Q8_0")
+        assert error.problems[0].id == "quant-absent"
+
     def test_no_such_revision(self, hub):
         assert self.refused(hub, f"{REPO}@v9:Q8_0").problems[0].id == "revision-absent"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from homellm.domain.hub import HubFile, HubRef, NoSuchModel, choose, label, parse_ref
+from homellm.domain.hub import HubFile, HubRef, NoSuchModel, choose, label, parse_ref, sound
 
 
 @pytest.mark.parametrize(
@@ -135,3 +135,14 @@ class TestSplit:
 )
 def test_label(name, quant):
     assert label(name) == quant
+
+
+def test_what_becomes_a_path_is_looked_at_first():
+    right = HubFile("Q8_0/m-Q8_0.gguf", 5, "0" * 64)
+    assert sound(right)
+    assert sound(HubFile("m.gguf", 5, "git:" + "a" * 40))
+    for name in ("../m.gguf", "/m.gguf", "a/../m.gguf", "a//m.gguf", "m.bin", "m\x00.gguf", ".."):
+        assert not sound(HubFile(name, 5, "0" * 64)), name
+    for digest in ("", "../../x", "0" * 63, "git:" + "a" * 64, "G" * 64):
+        assert not sound(HubFile("m.gguf", 5, digest)), digest
+    assert not sound(HubFile("m.gguf", 0, "0" * 64))

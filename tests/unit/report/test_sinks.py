@@ -18,7 +18,7 @@ from homellm.domain.events import (
     StepFinished,
     StepStarted,
 )
-from homellm.domain.steps import CreateNetwork, StartContainer
+from homellm.domain.steps import CreateNetwork, PullImage, PullModel, StartContainer
 from homellm.domain.verdicts import State
 from homellm.report.plain import PlainSink
 from homellm.report.stream import Output, coloured, wants_colour
@@ -211,3 +211,42 @@ def test_states_that_no_table_of_up_should_meet_are_still_told() -> None:
     line = terminal_lines(StackOpened("nuc", ("embed",)), ModelFinished(stopped), width=200)[0]
     assert line.startswith("– embed")
     assert line.endswith("stopped")
+
+
+MIB = 1024**2
+IMAGE_NEWS = Progress("a", "pulling", "Downloading", 5 * MIB, 10 * MIB, "image:1")
+FILE = PullModel(target="hf:o/r:Q8_0", model="a", cause="the model is not here: 100 MiB")
+
+
+def test_plain_lines_tell_image_and_file_apart_with_their_rates() -> None:
+    stream, moments = io.StringIO(), iter([0.0, 0.0, 4.0, 5.0])
+    sink = PlainSink(Output(stream), monotonic=lambda: next(moments))
+    for done in (0, 50):
+        sink.emit(Progress("a", "pulling", "m.gguf", done * MIB, 100 * MIB, FILE.target))
+        sink.emit(IMAGE_NEWS)
+    assert stream.getvalue() == (
+        "a  pulling 0 % of 100 MiB, m.gguf\n"
+        "a  pulling 50 % of 10.0 MiB, Downloading\n"
+        "a  pulling 50 % of 100 MiB, 12.5 MiB/s, 4 s left, m.gguf\n"
+    )
+
+
+def test_a_terminal_shows_image_and_file_in_one_line_until_each_is_here() -> None:
+    now = [0.0]
+    sink = TerminalSink(Output(Terminal()), monotonic=lambda: now[0])
+    sink.emit(StackOpened("nuc", ("a",)))
+    sink.emit(IMAGE_NEWS)
+    for second in (0, 10):
+        now[0] = second
+        sink.emit(Progress("a", "pulling", "m.gguf", second * 5 * MIB, 100 * MIB, FILE.target))
+    (line,) = sink.lines(200)
+    assert "pulling 50 % of 10.0 MiB, Downloading · pulling 50 % of 100 MiB, 5.0 MiB/s, 10 s left, m.gguf" in line
+    sink.emit(StepFinished(PullImage(target="image:1", model="a", cause="")))
+    (line,) = sink.lines(200)
+    assert "Downloading" not in line
+    assert "pulling 50 % of 100 MiB" in line
+    sink.emit(StepFinished(FILE))
+    sink.emit(Progress("a", "loading"))
+    (line,) = sink.lines(200)
+    assert "loading" in line
+    assert "pulling" not in line
