@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.engine.support.ollama_shapes import line_shape, own_lines
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-REAL, LOGS = FIXTURES / "ollama" / "0.33", FIXTURES / "logs"
+REAL, OLD, LOGS = FIXTURES / "ollama" / "0.33", FIXTURES / "ollama" / "0.24", FIXTURES / "logs"
 SHARED = ("o-canary.log", "o-unset.log", "o-numctx.log", "o-compat.log")
 #: Of each load, in this order, from the decision to the answer.
 LOAD_LINES = (

@@ -123,10 +123,12 @@ def _from_files(
             gguf = read_gguf(source)
         except BadGguf as error:
             raise CreateError(str(error)) from error
-        yield _status("verifying conversion")
-        path = _rewritten(app, source)
+        words, path = "using existing layer", source
+        if not app.knobs.old:
+            yield _status("verifying conversion")
+            words, path = "creating new layer", _rewritten(app, source)
         fresh = "sha256:" + path.name.removeprefix("sha256-")
-        layers.append(_row("model", fresh, path.stat().st_size, f"creating new layer {fresh}"))
+        layers.append(_row("model", fresh, path.stat().st_size, f"{words} {fresh}"))
         config |= _described(gguf)
         if "<|im_start|>" in str(gguf.keys.get("tokenizer.chat_template", "")):
             blob, _ = app.store.add_blob(CHATML.encode())

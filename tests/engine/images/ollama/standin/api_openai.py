@@ -29,7 +29,7 @@ def models(app: App, exchange: Exchange) -> None:
 def one_model(app: App, exchange: Exchange) -> None:
     text = exchange.path.removeprefix("/v1/models/")
     name = parse(text)
-    model = app.wanted(text, name.short if name else text)
+    model = app.wanted(text, name.short if name and not app.knobs.old else text)
     exchange.json(200, _model(text, model.modified, model.name.namespace), JSON)
 
 

@@ -24,7 +24,12 @@ def version(app: App, exchange: Exchange) -> None:
 
 
 def tags(app: App, exchange: Exchange) -> None:
-    exchange.json(200, {"models": [_listed(model) for model in app.store.all()]})
+    rows = [_listed(model) for model in app.store.all()]
+    if app.knobs.old:
+        rows = [{key: value for key, value in row.items() if key != "capabilities"} for row in rows]
+        for row in rows:
+            row["details"] = {key: value for key, value in row["details"].items() if not key.endswith("_length")}
+    exchange.json(200, {"models": rows})
 
 
 def _listed(model: Model) -> dict[str, Any]:
@@ -60,7 +65,7 @@ def show(app: App, exchange: Exchange) -> None:
     if not asked:
         raise ApiError(400, "model is required")
     name = parse(asked)
-    model = app.wanted(asked, name.short if name else asked)
+    model = app.wanted(asked, name.short if name and not app.knobs.old else asked)
     gguf = model.gguf
     if gguf is None:
         raise ApiError(404, f"model '{model.name.short}' not found")

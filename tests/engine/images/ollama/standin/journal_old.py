@@ -77,12 +77,15 @@ class OldJournal(Journal):
         self.say("INFO", "runner.go:1485", f"Server listening on 127.0.0.1:{load.port}")
         self._request("runner.go:1297", "fit", "Enabled", load)
         counts = {"num_tensors": len(gguf.tensors), "num_key_values": len(gguf.keys)}
-        names = {"file_type": "unknown", "name": gguf.keys.get("general.name", ""), "description": ""}
+        names = {"file_type": gguf.file_type, "name": gguf.keys.get("general.name", ""), "description": ""}
         self.say("INFO", "ggml.go:144", "", architecture=gguf.architecture, **names, **counts)
         self._system()
         self._request("runner.go:1297", "alloc", "Enabled", load)
         self._request("runner.go:1297", "commit", "Enabled", load)
         self._sizes(load)
+        self.say("INFO", "ggml.go:490", "offloading 0 repeating layers to GPU")
+        self.say("INFO", "ggml.go:494", "offloading output layer to CPU")
+        self.say("INFO", "ggml.go:502", f"offloaded 0/{layers['model layers']} layers to GPU")
 
     def _request(self, source: str, operation: str, attention: str, load: Any) -> None:
         request = (
