@@ -1,6 +1,6 @@
 """`python -m homellm`."""
 
-from homellm.cli.main import run
+from homellm.cli.entry import run
 
 if __name__ == "__main__":
     run()

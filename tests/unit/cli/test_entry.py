@@ -1,0 +1,83 @@
+"""The page of help that is printed without loading the command line is what the command line would print."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from homellm.cli.help_page import HELP_PAGE
+from scripts.help_page import page
+
+ROOT = Path(__file__).parents[3]
+ANEW = "make it anew: python -m scripts.help_page"
+
+
+def run(*argv: str, **more: str) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, **more}
+    return subprocess.run(
+        [sys.executable, "-m", "homellm", *argv], capture_output=True, text=True, check=False, timeout=60, env=environ
+    )
+
+
+def told(text: str) -> tuple[set[str], dict[str, str]]:
+    """Options, and verbs with what stands beside them: a version of the framework may lay them out otherwise."""
+    verbs = re.findall(r"^  ([a-z]+)  +(\S.*)$", text, re.MULTILINE)
+    return set(re.findall(r"--[a-z-]+", text)), dict(verbs)
+
+
+def test_the_page_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    options, verbs = told(page())
+    assert len(verbs) > 10
+    assert told(HELP_PAGE) == (options, verbs), ANEW
+
+
+@pytest.mark.parametrize("argv", [(), ("-h",), ("--help",)])
+def test_it_is_printed_for_nothing_and_for_help(argv: tuple[str, ...]) -> None:
+    done = run(*argv)
+    assert (done.returncode, done.stdout, done.stderr) == (0, HELP_PAGE, "")
+
+
+def test_nothing_of_the_command_line_is_loaded_for_it() -> None:
+    code = (
+        f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nsys.argv = ['homellm', '--help']\n"
+        "from homellm.cli.entry import run\nrun()\n"
+        "print(sorted(n for n in sys.modules if n.split('.')[0] in ('typer', 'dataclasses', 're')), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stderr.strip(), done.stdout) == ("[]", HELP_PAGE)
+
+
+def test_anything_else_is_the_command_lines() -> None:
+    assert run("--help", "up").stdout == run("--help", "down").stdout
+    assert run("up", "--help").stdout.startswith("Usage: homellm up")
+    done = run("sweep")
+    assert done.returncode == 2
+
+
+def test_a_shell_that_asks_for_completion_gets_no_page() -> None:
+    done = run(_HOMELLM_COMPLETE="complete_bash", COMP_WORDS="homellm do", COMP_CWORD="1")
+    assert sorted(done.stdout.split()) == ["doctor", "down"]
+
+
+@pytest.mark.parametrize("program", ["head -c 0", "true"])
+def test_a_reader_that_has_gone_is_no_error(program: str) -> None:
+    shell = f"{sys.executable} -m homellm --help 2>&1 1>&3 | cat; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", f"{{ {shell}; }} 3> >({program})"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_a_full_disk_is_told() -> None:
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        done = subprocess.run(
+            [sys.executable, "-m", "homellm", "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert "No space left" in done.stderr
