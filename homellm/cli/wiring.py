@@ -66,12 +66,12 @@ def connect(environ: Mapping[str, str] = os.environ) -> Ports:
 
 def connect_hub(environ: Mapping[str, str] = os.environ) -> ModelHub:
     """Hugging Face's hub, or the mirror that the environment names, with the cache that all its programs share."""
-    from homellm.adapters.hub import Hub
     from homellm.adapters.hub_cache import HubCache
+    from homellm.adapters.hub_later import HubLater
     from homellm.adapters.hub_settings import settings_of
 
     settings = settings_of(environ, _home(environ))
-    return Hub(settings, HubCache(settings.cache, cache_home(environ) / "homellm" / "hub"))
+    return HubLater(settings, HubCache(settings.cache, cache_home(environ) / "homellm" / "hub"))
 
 
 def cache_home(environ: Mapping[str, str]) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 
 from homellm.domain.signals import Fact, Signal
@@ -62,11 +63,14 @@ def texts(match: re.Match[str]) -> Facts:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of line. `needle` stands in every line of it and is looked for first; lines without it cost little."""
+    """One kind of line. `needle` stands in every line of it and is looked for first; lines without it cost little.
+
+    `pattern` is a regular expression for the beginning of a line.
+    """
 
     id: str
     needle: str
-    pattern: re.Pattern[str]
+    pattern: str
     facts: Callable[[re.Match[str]], Facts] = numbers
     problem: bool = False
     fatal: bool = False
@@ -74,10 +78,10 @@ class Rule:
 
     def read(self, line: Line) -> Signal | None:
         """The signal of a line that has the needle, None when it is of another kind all the same."""
-        match = self.pattern.match(line.text[:HEAD])
+        match = compiled(self.pattern).match(line.text[:HEAD])
         if match is None:
             return None
-        facts = self.facts(match) if self.pattern.groupindex else _NO_FACTS
+        facts = self.facts(match) if match.re.groupindex else _NO_FACTS
         return Signal(
             id=self.id,
             line=line.text,
@@ -100,7 +104,7 @@ def fact(
     fatal: bool = False,
 ) -> Rule:
     """A rule for a line that tells a fact. Without a pattern the needle itself begins what the line says."""
-    return Rule(id, needle, _compiled(needle, pattern), facts=facts, fatal=fatal)
+    return Rule(id, needle, _pattern(needle, pattern), facts=facts, fatal=fatal)
 
 
 def problems(
@@ -116,13 +120,19 @@ def problems(
     """
     pairs = [(form, "") if isinstance(form, str) else form for form in forms]
     return tuple(
-        Rule(id, needle, _compiled(needle, pattern), facts=facts, problem=True, fatal=fatal, hint=hint)
+        Rule(id, needle, _pattern(needle, pattern), facts=facts, problem=True, fatal=fatal, hint=hint)
         for needle, pattern in pairs
     )
 
 
-def _compiled(needle: str, pattern: str) -> re.Pattern[str]:
-    return re.compile(f"{_LEAD}(?:{pattern or re.escape(needle)})")
+def _pattern(needle: str, pattern: str) -> str:
+    return f"{_LEAD}(?:{pattern or re.escape(needle)})"
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern, when a line first needs it: all of them together would take a third of the time of a short verb."""
+    return re.compile(pattern)
 
 
 def first(rules: Iterable[Rule], line: Line) -> Signal | None:
