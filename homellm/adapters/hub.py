@@ -5,13 +5,12 @@ huggingface_hub is imported only when something is asked or brought: what is in 
 
 from __future__ import annotations
 
-import importlib
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import httpx
@@ -25,6 +24,9 @@ from homellm.adapters.hub_transfer import Denied, Transfer, disk_failed
 from homellm.domain.hub import HubFile, HubModel, HubRef, NoSuchModel, choose, sound
 from homellm.domain.world import ModelFile
 from homellm.errors import HubUnreachable
+
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import ModelInfo, RepoSibling
 
 #: How long one question may take; what is brought may take longer between two pieces.
 ASK_S = 15.0
@@ -84,11 +86,13 @@ class Hub:
             self._cache.settle(model)
         return model
 
-    def _ask(self, ref: HubRef) -> Any:
+    def _ask(self, ref: HubRef) -> ModelInfo:
         # The library would look up on the hub which programs may be calling it, to tell so with each request.
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+        from huggingface_hub import HfApi  # noqa: PLC0415 - a quarter of a second
+
         token = self._settings.token
-        api = importlib.import_module("huggingface_hub").HfApi(
+        api = HfApi(
             endpoint=self._settings.endpoint,
             token=token.reveal() if token is not None else False,
             library_name="homellm",
@@ -159,12 +163,15 @@ class Hub:
     @contextmanager
     def _locked(self, model: HubModel, file: HubFile, pull: HubPull) -> Iterator[None]:
         """The lock that the library takes too: two programs never write one file."""
-        lock_class = importlib.import_module("huggingface_hub.utils").WeakFileLock
+        from huggingface_hub.utils import (  # type: ignore[attr-defined]  # noqa: PLC0415 - its typing leaves it out
+            WeakFileLock,
+        )
+
         path = self._cache.lock(model.ref, file)
         path.parent.mkdir(parents=True, exist_ok=True)
         while True:
             try:
-                lock = lock_class(path, timeout=TELL_S)
+                lock = WeakFileLock(path, timeout=TELL_S)
                 lock.__enter__()
             except TimeoutError:
                 pull.waiting(file.name)
@@ -176,7 +183,7 @@ class Hub:
             lock.__exit__(None, None, None)
 
 
-def _file(sibling: Any) -> HubFile:
+def _file(sibling: RepoSibling) -> HubFile:
     if sibling.lfs is not None:
         return HubFile(str(sibling.rfilename), int(sibling.lfs.size), str(sibling.lfs.sha256))
     digest = f"git:{sibling.blob_id}" if sibling.blob_id else ""

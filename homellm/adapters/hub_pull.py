@@ -36,7 +36,8 @@ class HubPull:
 
     def __iter__(self) -> Iterator[PullProgress]:
         """Progress until the model is here. Raises PullFailed."""
-        threading.Thread(target=self._run, name="homellm-hub", daemon=True).start()
+        if not self._closed.is_set():
+            threading.Thread(target=self._run, name="homellm-hub", daemon=True).start()
         while not self._closed.is_set():
             try:
                 news = self._news.get(timeout=TELL_S)

@@ -20,7 +20,7 @@ COMMIT = "a" * 40
 class FakeHub:
     """Implements ports.ModelHub. `repos` are by name, the sizes of their files by name; `here` is the cache.
 
-    `fault` is raised by every pull; `hold` lets pulls wait until it is set or they are closed.
+    `fault` is raised by every pull; `hold` lets pulls wait until it is set or they are closed, `silent` every question.
     """
 
     repos: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -33,6 +33,7 @@ class FakeHub:
     header: GgufHeader | None = None
     fault: PullFailed | None = None
     hold: threading.Event | None = None
+    silent: threading.Event | None = None
     held: list[tuple[str, int]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     pulled: list[str] = field(default_factory=list)
@@ -45,6 +46,8 @@ class FakeHub:
 
     def resolve(self, ref: HubRef) -> HubModel:
         self.asked.append(str(ref))
+        if self.silent is not None:
+            self.silent.wait()
         if self.away or self.offline:
             raise HubUnreachable("the model hub http://hub cannot be asked: nobody answers")
         if ref.repo not in self.repos:
@@ -88,6 +91,8 @@ class FakeHubPull:
 
     def __iter__(self) -> Iterator[PullProgress]:
         hub, model = self._hub, self._model
+        if self._closed.is_set():
+            return
         hub.pulled.append(str(model.ref))
         yield PullProgress(model.files[0].name, model.size_bytes // 2, model.size_bytes)
         while hub.hold is not None and not hub.hold.wait(0.01):

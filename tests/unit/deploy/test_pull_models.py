@@ -17,7 +17,8 @@ from homellm.domain.hub import parse_ref
 from homellm.domain.stack import Model, Source
 from homellm.domain.steps import PullModel
 from homellm.domain.verdicts import State
-from homellm.errors import ExitCode, PullFailed
+from homellm.errors import ExitCode, Interrupted, PullFailed
+from tests.engine.support.wait import wait_for
 from tests.fakes.gguf_bytes import llama
 from tests.fakes.hub import COMMIT
 from tests.unit.deploy.lab import IMAGE, NAME, Lab, model
@@ -145,15 +146,33 @@ class TestUp:
         reports = []
         runner = threading.Thread(target=lambda: reports.append(lab.up(of_hub(), scope=scope)), daemon=True)
         runner.start()
-        deadline = threading.Event()
-        while not any(isinstance(event, Progress) and event.done_bytes for event in list(lab.events)):
-            assert not deadline.wait(0.01) and runner.is_alive()  # noqa: PT018
+        pulling = lambda: [one for one in list(lab.events) if isinstance(one, Progress) and one.done_bytes]  # noqa: E731
+        wait_for(pulling, "the pull is under way")
         scope.cancel()
         runner.join(2)
         assert not runner.is_alive()
         assert reports[0].exit_code is ExitCode.INTERRUPTED
         assert lab.hub.here == {}
         assert lab.state.by_name(NAME) is None
+
+    def test_ctrl_c_does_not_wait_for_a_hub_that_is_silent(self, lab):
+        lab.hub.silent = threading.Event()
+        scope = Scope()
+        raised = []
+
+        def run():
+            try:
+                lab.up(of_hub(), scope=scope)
+            except Interrupted as error:
+                raised.append(error)
+
+        runner = threading.Thread(target=run, daemon=True)
+        runner.start()
+        wait_for(lambda: lab.hub.asked, "the hub is asked")
+        scope.cancel()
+        runner.join(2)
+        lab.hub.silent.set()
+        assert raised
 
     def test_a_remote_engine_cannot_be_given_files(self, lab):
         ports = lab.ports()
