@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 #: How long one question may take; what is brought may take longer between two pieces.
 ASK_S = 15.0
 READ_S = 30.0
+#: The hub gives larger files by its own storage protocol (Xet) alone. Source: huggingface_hub, constants.py.
+MAX_PLAIN_BYTES = 50 * 1000**3
 
 
 class Hub:
@@ -84,6 +86,8 @@ class Hub:
             raise hub_errors.no_such_model(error, ref) from error
         if model.complete:
             self._cache.settle(model)
+        elif large := [file for file in model.files if file.size_bytes > MAX_PLAIN_BYTES]:
+            raise hub_errors.too_large(ref, large[0])
         return model
 
     def _ask(self, ref: HubRef) -> ModelInfo:

@@ -10,7 +10,7 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
-from homellm.domain.hub import HubRef, NoSuchModel
+from homellm.domain.hub import HubFile, HubRef, NoSuchModel
 from homellm.errors import HubUnreachable, PullFailed
 
 #: The root of what the library's HTTP client raises. The client itself changes its name from one release to the next.
@@ -66,6 +66,13 @@ def unreachable(endpoint: str, reason: str, *, original: str = "") -> HubUnreach
     """A hub that does not answer, or not as one."""
     hint = "Check the network, and HF_ENDPOINT if it is set."
     return HubUnreachable(f"the model hub {endpoint} cannot be asked: {reason}", hint=hint, original=original)
+
+
+def too_large(ref: HubRef, file: HubFile) -> PullFailed:
+    """A file that the hub does not give by plain HTTP."""
+    message = f"{file.name} has {file.size_bytes / 1e9:.0f} GB, more than the hub gives by plain HTTP"
+    hint = f"Bring it into the same cache by: hf download {ref.repo} {file.name}"
+    return PullFailed(message, hint=hint, id="file-too-large")
 
 
 def no_such_model(error: NoSuchModel, ref: HubRef) -> PullFailed:

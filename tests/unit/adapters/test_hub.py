@@ -292,6 +292,14 @@ class TestErrors:
         error = self.refused(hub, f"{REPO}:Q8_0")
         assert error.problems[0].id == "quant-absent"
 
+    def test_a_file_that_only_the_hubs_own_program_can_bring(self, server, hub, cache, monkeypatch):
+        monkeypatch.setattr("homellm.adapters.hub.MAX_PLAIN_BYTES", len(WEIGHTS) - 1)
+        error = self.refused(hub, f"{REPO}:Q8_0")
+        assert error.problems[0].id == "file-too-large"
+        assert error.hint == f"Bring it into the same cache by: hf download {REPO} tiny-Q8_0.gguf"
+        hf_hub_download(REPO, "tiny-Q8_0.gguf", cache_dir=cache.root, endpoint=server.endpoint, token=False)
+        assert hub.resolve(parse_ref(f"{REPO}:Q8_0")).complete
+
     def test_no_such_revision(self, hub):
         assert self.refused(hub, f"{REPO}@v9:Q8_0").problems[0].id == "revision-absent"
 
