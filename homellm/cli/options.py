@@ -10,6 +10,9 @@ from typing import Annotated, cast
 
 import typer
 
+from homellm.cli import completion
+from homellm.cli.completion import stack_files
+
 
 class Format(StrEnum):
     """How a verb tells what it found."""
@@ -38,9 +41,13 @@ WEEK_S = 7 * 24 * 3600
 
 _FILE_HELP = "The stack file; else HOMELLM_FILE, else ./homellm.yaml."
 
-FileOption = Annotated[Path | None, typer.Option("--file", "-f", metavar="PATH", help=_FILE_HELP)]
+FileOption = Annotated[
+    Path | None, typer.Option("--file", "-f", metavar="PATH", help=_FILE_HELP, autocompletion=stack_files)
+]
 #: For `logs`, where -f follows.
-LongFileOption = Annotated[Path | None, typer.Option("--file", metavar="PATH", help=_FILE_HELP)]
+LongFileOption = Annotated[
+    Path | None, typer.Option("--file", metavar="PATH", help=_FILE_HELP, autocompletion=stack_files)
+]
 FormatOption = Annotated[
     Format | None, typer.Option("--format", show_default=False, help="A table for people, or JSON for programs.")
 ]
@@ -48,7 +55,10 @@ NoColorOption = Annotated[bool, typer.Option("--no-color", help="No colours; NO_
 DebugOption = Annotated[bool, typer.Option("--debug", help="Show what the engine said, and tracebacks.")]
 
 ModelsArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="MODELS", show_default=False, help="Models; all when none is named.")
+    list[str] | None,
+    typer.Argument(
+        metavar="MODELS", show_default=False, help="Models; all when none is named.", autocompletion=completion.models
+    ),
 ]
 WaitTimeoutOption = Annotated[
     float,
