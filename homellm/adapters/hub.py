@@ -65,7 +65,9 @@ class Hub:
         if self.offline:
             message = f"{ref} is not in {self._cache.root}, and HF_HUB_OFFLINE says to ask nobody"
             raise HubUnreachable(message, hint="Unset HF_HUB_OFFLINE once, and run homellm pull.", id="hub-offline")
-        from homellm.adapters import hub_errors  # noqa: PLC0415 - brings the library
+        # Else the library looks up on the hub which programs may be calling it, to tell so with each request.
+        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+        from homellm.adapters import hub_errors  # noqa: PLC0415 - brings the library, which reads that variable once
 
         try:
             info = self._ask(ref)
@@ -91,8 +93,6 @@ class Hub:
         return model
 
     def _ask(self, ref: HubRef) -> ModelInfo:
-        # The library would look up on the hub which programs may be calling it, to tell so with each request.
-        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
         from huggingface_hub import HfApi  # noqa: PLC0415 - a quarter of a second
 
         token = self._settings.token

@@ -68,7 +68,8 @@ def test_from_nothing_to_verified_and_offline_with_the_hub_gone(cli, declare, hu
     mounts = {mount["Source"] for mount in docker_api.inspect_container(f"{prefix}-smol")["Mounts"]}
     assert mounts == {str(cached(cli) / "snapshots" / COMMIT), str(cached(cli) / "blobs")}
     assert sha256((cached(cli) / "snapshots" / COMMIT / FILE).read_bytes()) == sha256(smollm2.read_bytes())
-    assert len(hub.downloads()) > 0
+    ours = (f"/api/models/{REPO}/revision/main", f"/{REPO}/resolve/{COMMIT}/{FILE}", f"/storage/{REPO}/{FILE}")
+    assert {one.path for one in hub.asked} == set(ours)  # and nobody is told who calls
 
     hub.close()
     again = cli("up", "--format", "json")

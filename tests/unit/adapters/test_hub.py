@@ -26,6 +26,12 @@ REPO = "org/tiny-GGUF"
 OTHER_COMMIT = "0" * 39 + "1"
 
 
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library reads that variable once, and these tests may import it before homellm has set it."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_TELEMETRY", True)
+
+
 @pytest.fixture
 def server() -> Iterator[HubServer]:
     with hub_server() as running:
@@ -70,8 +76,7 @@ class TestPull:
         assert (cache.root / "models--org--tiny-GGUF" / "refs" / "main").read_text() == COMMIT
         assert try_to_load_from_cache(REPO, "tiny-Q8_0.gguf", cache_dir=cache.root) == str(model.path)
 
-    def test_what_the_library_brought_is_found(self, hub, server, cache, monkeypatch):
-        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_TELEMETRY", True)
+    def test_what_the_library_brought_is_found(self, hub, server, cache):
         brought = hf_hub_download(REPO, "tiny-Q4_K_M.gguf", cache_dir=cache.root, endpoint=server.endpoint, token=False)
         server.asked.clear()
         found = hub.find(parse_ref(REPO))

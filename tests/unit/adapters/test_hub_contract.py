@@ -32,6 +32,12 @@ class World:
     downloads: Callable[[], int]
 
 
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library reads that variable once, and another test may import it before homellm has set it."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_TELEMETRY", True)
+
+
 @pytest.fixture(params=["fake", "real"])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     if request.param == "fake":
