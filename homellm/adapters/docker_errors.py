@@ -22,7 +22,7 @@ def translate(text: str, *, doing: str, holder: str | None = None) -> EngineRefu
     holds a port where the caller knows it.
     """
     for rule in RULES:
-        found = rule.pattern.search(text)
+        found = rule.find(text)
         if found:
             groups = _groups(found)
             message = rule.message.format_map(groups)
@@ -36,7 +36,7 @@ def translate(text: str, *, doing: str, holder: str | None = None) -> EngineRefu
 def taken_port(text: str) -> tuple[str, int] | None:
     """The address and port that an error text of the engine says are taken, None when it says no such thing."""
     for rule in RULES:
-        if rule.id == PORT_TAKEN and (found := rule.pattern.search(text)):
+        if rule.id == PORT_TAKEN and (found := rule.find(text)):
             groups = _groups(found)
             return groups["ip"], int(groups["port"])
     return None

@@ -35,7 +35,7 @@ class LinuxHost:
         """GPUs, CPUs, memory and listeners as they are now; all unknown (`readable` False) for a remote engine."""
         if not self._readable:
             return Host()
-        root = self._root
+        root = self._root.anew()
         environment = read_environment(root)
         cpus = read_cpus(root)
         memory_bytes, available_bytes = read_memory(root)

@@ -17,12 +17,18 @@ class HostRoot:
 
     Links are followed as the machine itself would follow them: an absolute one starts at the root again, and `..`
     never leaves it (openat2's RESOLVE_IN_ROOT). Nothing raises: what is absent or may not be read is None or empty.
-    `stat` answers for a resolved path.
+    `stat` answers for a resolved path. `process_names` is kept here by processes.py: a root is made anew for each
+    snapshot, and within one all names of processes are those of one moment.
     """
 
     def __init__(self, path: Path, stat: Stat = os.stat) -> None:
         self.path = path
         self._stat = stat
+        self.process_names: dict[int, str] | None = None
+
+    def anew(self) -> HostRoot:
+        """The same root without anything that was kept."""
+        return HostRoot(self.path, self._stat)
 
     def resolve(self, inside: str) -> str | None:
         """The path with all links followed, still as seen from the root (`/sys/devices/…`); None for a loop."""
