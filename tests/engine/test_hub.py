@@ -80,10 +80,6 @@ def test_from_nothing_to_verified_and_offline_with_the_hub_gone(cli, declare, hu
     offline = cli("check", "--format", "json", env={"HF_HUB_OFFLINE": "1"})
     assert only(offline)["state"] == "verified", offline
 
-    pulled = cli("pull")
-    assert pulled.code == 4, pulled
-    assert f"the model hub {hub.endpoint} cannot be asked" in pulled.stdout, pulled
-
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["kill", "ctrl-c"])
 def test_what_was_cut_off_is_gone_on_from(cli, declare, hub, docker_api, prefix, instant_image, tiny_lfm2, number):
