@@ -73,6 +73,8 @@ def _host_config(config: Json) -> Json:
     kept = dict(_without(config, _OWN_TO_ONE["HostConfig"]))
     for name in ("CapAdd", "CapDrop"):
         kept[name] = [str(capability).removeprefix("CAP_") for capability in _list(kept.get(name))]
+    # Compose asks for them in another order each time, and the engine mounts by the depth of the target anyway.
+    kept["Mounts"] = sorted(_list(kept.get("Mounts")), key=lambda mount: str(_mapping(mount).get("Target")))
     if kept.get("NetworkMode") == "default":
         kept["NetworkMode"] = "bridge"
     return kept

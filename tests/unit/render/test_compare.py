@@ -102,3 +102,11 @@ def test_order_counts_where_the_engine_keeps_it():
 def test_a_difference_says_where_and_what():
     (found,) = differences({"Path": "/a"}, {"Path": "/b"})
     assert str(found) == 'Path: "/a" is not "/b"'
+
+
+def test_the_order_of_mounts_means_nothing_and_their_content_does() -> None:
+    models, cache = {"Target": "/models", "ReadOnly": True}, {"Target": "/cache", "VolumeOptions": {}}
+    one = {"HostConfig": {"Mounts": [models, cache]}}
+    assert differences(one, {"HostConfig": {"Mounts": [{"Target": "/cache"}, models]}}) == []
+    (found,) = differences(one, {"HostConfig": {"Mounts": [{"Target": "/models"}, cache]}})
+    assert found.path == "HostConfig.Mounts[1].ReadOnly"
