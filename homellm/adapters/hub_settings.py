@@ -39,7 +39,7 @@ def settings_of(environ: Mapping[str, str], home: Path) -> HubSettings:
     token_file = environ.get("HF_TOKEN_PATH")
     return HubSettings(
         endpoint=(environ.get("HF_ENDPOINT") or ENDPOINT).rstrip("/"),
-        cache=path(cache) if cache else hf_home / "hub",
+        cache=(path(cache) if cache else hf_home / "hub").absolute(),  # the engine mounts no relative path
         token=_token(environ, path(token_file) if token_file else hf_home / "token"),
         offline=_is_true(environ.get("HF_HUB_OFFLINE") or environ.get("TRANSFORMERS_OFFLINE")),
     )

@@ -32,6 +32,10 @@ def test_the_cache_is_where_the_library_has_it(environ, cache):
     assert said.stdout.strip() == cache
 
 
+def test_a_relative_cache_is_one_of_this_folder():
+    assert settings_of({"HF_HOME": "hf"}, HOME).cache == Path.cwd() / "hf" / "hub"
+
+
 def test_endpoint_and_offline():
     plain = settings_of({}, HOME)
     assert (plain.endpoint, plain.offline, plain.token) == ("https://huggingface.co", False, None)
