@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
@@ -121,6 +122,15 @@ class TestPull:
         assert (again.complete, again.missing_bytes) == (False, 0)
         assert pulled(hub, f"{REPO}:Q8_0").path.parent.name == OTHER_COMMIT
         assert len(server.downloads()) == before
+
+    def test_where_links_cannot_be_made_the_file_itself_stands_there(self, hub, cache, monkeypatch):
+        def refused(self, target):
+            raise OSError(errno.EPERM, "no links on this disk")
+
+        monkeypatch.setattr(Path, "symlink_to", refused)
+        model = pulled(hub, f"{REPO}:Q8_0")
+        assert model.path.read_bytes() == WEIGHTS
+        assert blobs(cache) == {}
 
 
 class TestCuts:
