@@ -1,4 +1,8 @@
-"""Ctrl-C and SIGTERM: the first asks the verb to undo what it began, the second leaves at once."""
+"""Ctrl-C, SIGTERM and SIGHUP: the first asks the verb to undo what it began, the second leaves at once.
+
+SIGHUP is a connection that was lost. It comes twice, from the kernel and from the shell that it ends as well, so it
+is never the second one.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from types import FrameType
 
 from homellm.errors import ExitCode
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 INTERRUPTING = "interrupted: what was begun is being taken back (once more leaves at once)"
 
@@ -20,7 +24,7 @@ INTERRUPTING = "interrupted: what was begun is being taken back (once more leave
 def cancelling(
     cancel: Callable[[], None], on_first: Callable[[], None], on_leave: Callable[[], None]
 ) -> Iterator[None]:
-    """Handle both signals while the body runs.
+    """Handle the signals while the body runs.
 
     The first one calls `on_first` in the handler and `cancel` in a thread of its own: a handler runs in the middle of
     whatever the main thread does and must take no lock. The second one calls `on_leave` and ends the process with
@@ -28,8 +32,10 @@ def cancelling(
     """
     heard = False
 
-    def handler(_number: int, _frame: FrameType | None) -> None:
+    def handler(number: int, _frame: FrameType | None) -> None:
         nonlocal heard
+        if heard and number == signal.SIGHUP:
+            return
         if heard:
             on_leave()
             os._exit(ExitCode.INTERRUPTED)
@@ -49,12 +55,12 @@ def cancelling(
 
 
 class Stopped(BaseException):
-    """Ctrl-C or SIGTERM where nothing has to be undone; like KeyboardInterrupt, no `except Exception` catches it."""
+    """Ctrl-C, SIGTERM or SIGHUP where nothing has to be undone; like KeyboardInterrupt, no `except Exception` catches it."""
 
 
 @contextmanager
 def stopping() -> Iterator[None]:
-    """Both signals raise Stopped while the body runs, but for those that somebody else handles or ignores."""
+    """The signals raise Stopped while the body runs, but for those that somebody else handles or ignores."""
 
     def handler(_number: int, _frame: FrameType | None) -> None:
         raise Stopped

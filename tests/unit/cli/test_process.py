@@ -91,7 +91,7 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, bytes]:
         return process.wait(timeout=30), stream.read()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_undoes_and_ends_with_130(number: signal.Signals) -> None:
     process = start(WAITING.format(undo_s=0, argv=[]))
     assert process.stdout is not None
@@ -114,6 +114,18 @@ def test_the_second_signal_leaves_at_once() -> None:
     process.communicate(timeout=30)
     assert process.returncode == 130
     assert time.monotonic() - begun < 5
+
+
+def test_a_connection_that_is_lost_undoes_though_its_signal_comes_twice() -> None:
+    """The terminal goes, the kernel tells the group of it, and so does the shell."""
+    process, leader = on_terminal(WAITING.format(undo_s=1, argv=[]))
+    read_until(leader, b"waits here")
+    process.send_signal(signal.SIGHUP)
+    read_until(leader, b"undoing now")
+    process.send_signal(signal.SIGHUP)
+    os.close(leader)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (130, b"interrupted; undone\n")
 
 
 def test_an_interrupted_verb_prints_one_document() -> None:
@@ -148,7 +160,7 @@ def test_before_a_verb_is_at_work_a_signal_ends_it_with_130() -> None:
         'install("up", act)\nfrom homellm.cli import wiring\n'
         'def silent(*_):\n    print("connecting", flush=True)\n    time.sleep(600)\nwiring.connect = silent',
     )
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         process = start(code)
         assert process.stdout is not None
         read_until(process.stdout.fileno(), b"connecting")
