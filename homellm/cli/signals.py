@@ -55,7 +55,7 @@ def cancelling(
 
 
 class Stopped(BaseException):
-    """Ctrl-C, SIGTERM or SIGHUP where nothing has to be undone; like KeyboardInterrupt, no `except Exception` catches it."""
+    """A signal where nothing has to be undone; like KeyboardInterrupt, no `except Exception` catches it."""
 
 
 @contextmanager

@@ -1,12 +1,18 @@
-"""Containers of the stack whose model the file does not have any more."""
+"""Containers of the stack whose model the file does not have any more.
+
+They are removed before anything is made: the port, the name or the memory that they hold may be what a model that was
+renamed is waiting for.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Emit, Ports
 from homellm.deploy.swap import remove
 from homellm.domain.events import StepFinished, StepStarted
-from homellm.domain.names import LABEL_UNIT
+from homellm.domain.names import LABEL_ROLE, LABEL_UNIT, ROLE_PROBE
 from homellm.domain.stack import Stack
 from homellm.domain.steps import RemoveContainer
 from homellm.domain.world import Container, World
@@ -14,15 +20,30 @@ from homellm.domain.world import Container, World
 GRACE_S = 10
 
 
-def orphan_containers(stack: Stack, world: World) -> tuple[Container, ...]:
-    """Those that carry the stack's label and a unit that it does not declare."""
+def orphan_containers(stack: Stack, containers: tuple[Container, ...]) -> tuple[Container, ...]:
+    """Those of the containers with the stack's label whose unit it does not declare."""
     declared = {model.name for model in stack.models} | {server.name for server in stack.ollama}
-    return tuple(c for c in world.containers if c.label(LABEL_UNIT) not in declared)
+    return tuple(c for c in containers if c.label(LABEL_UNIT) not in declared and c.label(LABEL_ROLE) != ROLE_PROBE)
 
 
-def orphan_steps(stack: Stack, world: World) -> tuple[RemoveContainer, ...]:
+def without(world: World, gone: tuple[Container, ...]) -> World:
+    """The world once these containers and their ports are gone."""
+    names = {container.name for container in gone}
+    free = {(address, port) for address, port, name in world.published if name in names}
+    listeners = world.host.listeners
+    if listeners is not None:  # the engine's proxy listens for a container
+        listeners = tuple(one for one in listeners if (one.address, one.port) not in free)
+    return replace(
+        world,
+        containers=tuple(container for container in world.containers if container.name not in names),
+        published=tuple(port for port in world.published if port[2] not in names),
+        host=replace(world.host, listeners=listeners),
+    )
+
+
+def orphan_steps(found: tuple[Container, ...]) -> tuple[RemoveContainer, ...]:
     """The steps that remove them."""
-    return tuple(_step(container) for container in orphan_containers(stack, world))
+    return tuple(_step(container) for container in found)
 
 
 def _step(container: Container) -> RemoveContainer:

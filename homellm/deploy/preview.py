@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from homellm.deploy.free_names import taken_names
 from homellm.deploy.gather import gather
 from homellm.deploy.ollama_look import ps_on_ollama
 from homellm.deploy.ollama_server import settle_server
-from homellm.deploy.orphans import orphan_steps
+from homellm.deploy.orphans import orphan_containers, orphan_steps, without
 from homellm.deploy.pull import missing_images, with_images
 from homellm.deploy.pull_models import ask_hub
 from homellm.deploy.scope import Scope
@@ -22,7 +23,9 @@ from homellm.domain.steps import Step, VerifyModel
 from homellm.domain.verdicts import State
 from homellm.domain.world import World
 from homellm.errors import Problem
+from homellm.planning.desired import Desired
 from homellm.planning.reconcile import reconcile
+from homellm.planning.units import Unit
 
 
 def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) -> PlanReport:
@@ -35,30 +38,46 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
     stack = files.located(stack)
     models = tuple(model for model in select(stack, only) if model.name not in files.problems)
     world = gather(stack, models, ports)
+    orphans = orphan_containers(stack, world.containers) if options.remove_orphans and not only else ()
+    world = without(world, orphans)
     world = replace(world, model_files={**world.model_files, **files.expected})
     pulls: list[Step] = [*missing_images(with_images(stack, models), ports).values(), *files.steps.values()]
     network = network_step(stack, world)
-    steps: list[Step] = []
+    steps: list[Step] = [*orphan_steps(orphans)]
     problems: list[Problem] = [problem for found in files.problems.values() for problem in found]
     assumed: list[str] = []
     for server in servers_of(stack, models):
         if server.ours:
-            desired, unit, found = settle_server(server, stack, world)
-            problems += found
-            steps += () if found else reconcile(desired, unit, force=options.force_recreate).steps
+            settled = settle_server(server, stack, world)
+            steps += _swap(settled, stack, ports, options, problems)
     for model in models:
         if model.runner == "ollama":
-            steps += _on_ollama(model, stack, world, ports, swapped=bool(steps))
+            steps += _on_ollama(model, stack, world, ports, swapped=len(steps) > len(orphans))
             continue
-        desired, unit, found = settle(model, stack, world, fit=options.fit)
-        if desired.assumed:
+        settled = settle(model, stack, world, fit=options.fit)
+        if settled[0].assumed:
             assumed.append(model.name)
-        problems += found
-        steps += () if found else reconcile(desired, unit, force=options.force_recreate).steps
-    if options.remove_orphans and not only:
-        steps += orphan_steps(stack, world)
+        steps += _swap(settled, stack, ports, options, problems)
     before: list[Step] = [*pulls, network] if network is not None and steps else pulls
     return PlanReport(stack=stack.name, steps=(*before, *steps), problems=tuple(problems), assumed=tuple(assumed))
+
+
+def _swap(
+    settled: tuple[Desired, Unit, tuple[Problem, ...]],
+    stack: Stack,
+    ports: Ports,
+    options: Options,
+    problems: list[Problem],
+) -> tuple[Step, ...]:
+    """The steps of one unit; none, and its problems noted, when something is known to stop it."""
+    desired, unit, found = settled
+    if found:
+        problems += found
+        return ()
+    swap = reconcile(desired, unit, force=options.force_recreate)
+    taken = taken_names(swap, unit, desired.unit, stack.name, ports.engine)
+    problems += taken
+    return () if taken else swap.steps
 
 
 def _on_ollama(model: Model, stack: Stack, world: World, ports: Ports, *, swapped: bool) -> tuple[Step, ...]:

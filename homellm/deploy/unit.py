@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from homellm.deploy.free_names import taken_names
 from homellm.deploy.job import Job
 from homellm.deploy.moved_image import moved_image
 from homellm.deploy.scope import Scope, shielded
@@ -15,7 +16,7 @@ from homellm.domain.events import Note, Progress
 from homellm.domain.names import LABEL_MAKER, LABEL_STACK
 from homellm.domain.steps import StartContainer
 from homellm.domain.world import Container
-from homellm.errors import ContainerGone, HomellmError
+from homellm.errors import ContainerGone, HomellmError, Refused
 from homellm.planning.desired import Desired
 from homellm.planning.reconcile import reconcile
 from homellm.planning.units import Unit
@@ -54,6 +55,9 @@ class UnitRun:
         plan = reconcile(desired, self.unit, force=self.job.options.force_recreate)
         if not plan:
             return Carried(changed=False)
+        taken = taken_names(plan, self.unit, desired.unit, self.job.stack.name, self.job.ports.engine)
+        if taken:
+            return Carried(False, Refused(taken[0].message, problems=taken))
         for note in desired.notes:
             self.emit(Note(note, model=desired.unit))
         swap = Swap(self.job.ports, self.job.scope, self.emit, self.prove, self.job.options.engine_return_s)

@@ -45,6 +45,7 @@ def up(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scop
         stack = files.located(stack)
         models = select(stack, only)
         ready = tuple(model for model in models if not unready(model, stack, pulled, files))
+        removed = _remove_orphans(stack, only, ports, options, scope, emit)
         world = gather(stack, ready, ports)
         _ensure_network(stack, world, ready, ports, emit)
         job = Job(stack, world, ports, options, scope, limits)
@@ -53,7 +54,7 @@ def up(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scop
             if model.name not in reports:
                 reports[model.name] = failed_report(model, unready(model, stack, pulled, files), None)
                 emit(ModelFinished(reports[model.name]))
-        removed = _orphans(stack, only, world, job, emit)
+        _tell_orphans(stack, only, world, emit)
         _drop_unused_network(stack, world, ports)
     report = StackReport(
         stack=stack.name,
@@ -124,15 +125,21 @@ def _drop_unused_network(stack: Stack, world: World, ports: Ports) -> None:
         return  # somebody else's container uses it meanwhile
 
 
-def _orphans(stack: Stack, only: tuple[str, ...], world: World, job: Job, emit: Emit) -> tuple[str, ...]:
-    found = orphan_containers(stack, world)
-    if not found or only:
+def _remove_orphans(
+    stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scope: Scope, emit: Emit
+) -> tuple[str, ...]:
+    if only or not options.remove_orphans:
         return ()
-    if job.options.remove_orphans:
-        return remove_orphans(found, job.ports, job.scope, emit)
+    found = orphan_containers(stack, ports.engine.list_containers({LABEL_STACK: stack.name}))
+    return remove_orphans(found, ports, scope, emit)
+
+
+def _tell_orphans(stack: Stack, only: tuple[str, ...], world: World, emit: Emit) -> None:
+    found = orphan_containers(stack, world.containers)
+    if not found or only:
+        return
     names = ", ".join(container.name for container in found)
     emit(Note(f"not in the stack file any more: {names}. homellm up --remove-orphans removes it.", warning=True))
-    return ()
 
 
 def _interruption(scope: Scope) -> tuple[Problem, ...]:

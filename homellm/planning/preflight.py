@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from homellm.domain.names import FAILED, LABEL_STACK, NEXT
+from homellm.domain.names import LABEL_STACK
 from homellm.domain.places import problem_at
 from homellm.domain.stack import Declared, Model, OllamaServer, Stack
 from homellm.domain.world import Container, ModelFile, World
@@ -114,16 +114,15 @@ def _ranges(numbers: tuple[int, ...]) -> str:
 
 
 def _name(model: Declared, unit: Unit, stack: Stack, world: World) -> Problem | None:
-    for name in (unit.name, unit.name + NEXT, unit.name + FAILED):
-        holder = world.name_holders.get(name)
-        if holder is not None:
-            return problem_at(
-                model,
-                "container_name",
-                id="name-taken",
-                message=_held(holder, stack),
-                hint=_other_name(holder, model),
-            )
+    holder = world.name_holders.get(unit.name)
+    if holder is not None:
+        return problem_at(
+            model,
+            "container_name",
+            id="name-taken",
+            message=_held(holder, stack.name),
+            hint=_other_name(holder, model.name),
+        )
     for container in world.containers:
         if split_name(container.name)[0] == unit.name and container not in unit.containers:
             return problem_at(
@@ -136,11 +135,18 @@ def _name(model: Declared, unit: Unit, stack: Stack, world: World) -> Problem | 
     return None
 
 
-def _held(holder: Container, stack: Stack) -> str:
+def name_taken(holder: Container, model: str, stack: str) -> Problem:
+    """A name that a swap of `model` is going to need and that somebody else's container bears."""
+    return Problem(id="name-taken", message=_held(holder, stack), hint=_other_name(holder, model), model=model)
+
+
+def _held(holder: Container, stack: str) -> str:
     owner = holder.label(LABEL_STACK)
+    if owner == stack:
+        return f"the name {holder.name} is held by another container of this stack"
     whose = f"the stack {owner}" if owner else f"nobody that homellm knows (image {holder.image})"
-    return f"the name {holder.name} is held by a container of {whose}, not of the stack {stack.name}"
+    return f"the name {holder.name} is held by a container of {whose}, not of the stack {stack}"
 
 
-def _other_name(holder: Container, model: Declared) -> str:
-    return f"Rename or remove it (docker rm {holder.name}), or set container_name for {model.name}."
+def _other_name(holder: Container, model: str) -> str:
+    return f"Rename or remove it (docker rm {holder.name}), or set container_name for {model}."

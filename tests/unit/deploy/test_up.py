@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from homellm.deploy.preview import plan
 from homellm.deploy.session import Options
 from homellm.domain.events import Note, StepStarted
 from homellm.domain.verdicts import State
+from homellm.domain.world import Listener
 from homellm.errors import EngineRefused, ExitCode, UsageError
 from tests.fakes.behaviour import Behaviour
-from tests.unit.deploy.lab import NAME, Lab, bad, good_lines, model
+from tests.unit.deploy.lab import IMAGE, NAME, PORT, Lab, bad, good_lines, model
 
 
 def titles(lab):
@@ -181,6 +183,40 @@ def test_an_orphan_is_told_and_removed_on_request():
     report = lab.up(model(), options=Options(remove_orphans=True))
     assert report.removed == ("nuc-embed",)
     assert lab.state.names() == {NAME: "running"}
+
+
+def test_a_model_that_was_renamed_takes_over_the_port_of_the_orphan():
+    lab = Lab()
+    lab.up(model(name="old"))
+    refused = only(lab.up(model()))
+    assert [p.id for p in refused.problems] == ["port-taken"]
+    assert lab.state.names() == {"nuc-old": "running"}
+    options = replace(lab.options, remove_orphans=True)
+    nobody = lab.host.host
+    lab.host.host = replace(nobody, listeners=(Listener("127.0.0.1", PORT, 9, "docker-proxy"),))
+    planned = plan(lab.stack(), (), lab.ports(), options)
+    assert ([s.title for s in planned.steps][:1], planned.problems) == (["remove nuc-old"], ())
+    lab.host.host = nobody
+    report = lab.up(model(), options=options)
+    assert (only(report).state, report.removed) == (State.VERIFIED, ("nuc-old",))
+    assert lab.state.names() == {NAME: "running"}
+
+
+@pytest.mark.parametrize("part", [".prev-1", ".failed", ".next"])
+def test_a_name_of_the_swap_that_somebody_else_bears_stops_it_before_it_begins(part):
+    lab = Lab()
+    lab.up(model(parallel=1))
+    lab.engine.create(f"{NAME}{part}", {"Image": IMAGE})
+    lab.events.clear()
+    planned = plan(lab.stack(model(parallel=3)), (), lab.ports(), lab.options)
+    report = only(lab.up(model(parallel=3)))
+    for problems in (planned.problems, report.problems):
+        assert [(p.id, p.model) for p in problems] == [("name-taken", "smol")]
+        assert f"{NAME}{part} is held by a container of nobody that homellm knows" in problems[0].message
+    assert (planned.steps, titles(lab)) == ((), [])
+    assert (report.state, report.container, lab.slots()) == (State.FAILED, NAME, 1)
+    assert lab.state.names() == {NAME: "running", f"{NAME}{part}": "created"}
+    assert only(lab.up(model(parallel=1))).state is State.VERIFIED
 
 
 def test_an_unknown_model_name_has_a_near_one():
