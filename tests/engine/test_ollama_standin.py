@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.support.ollama_recordings import LOGS, OLD, REAL, loads, recorded_shapes, shapes, spoken
+from tests.engine.support.ollama_recordings import LOGS, OLD, REAL, commands, loads, recorded_shapes, shapes, spoken
 from tests.engine.support.ollama_scenario import play
 from tests.engine.support.ollama_shapes import answer_shape, differences, line_shape
 from tests.engine.support.tiny_models import tiny_lfm2 as make_tiny_lfm2
@@ -115,6 +115,22 @@ def test_without_a_number_there_is_one_slot_and_no_refusal(serve, store_with, ti
     assert len(lines) == told
     assert all("key=OLLAMA_NUM_PARALLEL value=abc default=1" in line for line in lines)
     assert spoken(log) - real_shapes == set()
+
+
+def test_embeddings_get_one_slot_without_a_word(serve, store_with, smollm2, real_shapes):
+    server = serve(store_with({"m": make_tiny_lfm2(smollm2, embedding=True)}), OLLAMA_NUM_PARALLEL="3")
+    assert server.ask("/api/show", {"model": "m"})[1]["capabilities"] == ["embedding"]
+    assert server.ask("/api/generate", {"model": "m"}) == (400, {"error": '"m" does not support generate'})
+    assert server.ask("/api/embed", {"model": "m", "keep_alive": -1}) == (200, {"model": "m", "embeddings": []})
+    log, real = server.log(), (REAL / "embedding.log").read_text()
+    assert commands(log) == commands(real)
+    assert loads(log) == loads(real)
+    assert "n_slots = 1, n_ctx_slot = 4096" in log
+    assert spoken(log) - real_shapes == set()
+    status, answer = server.ask("/api/embed", {"model": "m", "input": ["one", "two"]})
+    assert (status, [len(vector) for vector in answer["embeddings"]]) == (200, [64, 64])
+    status, answer = server.ask("/v1/embeddings", {"model": "m", "input": "one"})
+    assert (status, len(answer["data"][0]["embedding"])) == (200, 64)
 
 
 def test_another_num_ctx_loads_anew_and_back(serve, store_with, smollm2):

@@ -26,19 +26,24 @@ RECIPE = [ARCHITECTURE, EMBEDDING, FEED_FORWARD, HEADS, HEAD_SIZE, CONV_CACHE, C
 LAST_NORM, LAST_NORM_OF_OLLAMA = "token_embd_norm.weight", "output_norm.weight"
 
 
-def tiny_lfm2(tokenizer_from: Path, *, name: str = "tiny random lfm2", last_norm: str = LAST_NORM) -> Path:
+def tiny_lfm2(
+    tokenizer_from: Path, *, name: str = "tiny random lfm2", last_norm: str = LAST_NORM, embedding: bool = False
+) -> Path:
     """The model's file; written now unless the cache has it. The tokenizer is copied from that GGUF.
 
     Another `name` gives another digest. With `LAST_NORM_OF_OLLAMA` it is a file as Ollama's store has it, which
-    llama.cpp refuses and Ollama's own llama-server mends while loading.
+    llama.cpp refuses and Ollama's own llama-server mends while loading. An `embedding` model says how it pools.
     """
     recipe = [RECIPE, tokenizer_from.stat().st_size, *([] if last_norm == LAST_NORM else [last_norm])]
     recipe += [] if name == "tiny random lfm2" else [name]
+    recipe += ["pooling"] if embedding else []
     digest = hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:12]
-    return made_once(f"tiny-lfm2-{digest}.gguf", lambda path: write_lfm2(path, tokenizer_from, name, last_norm))
+    return made_once(
+        f"tiny-lfm2-{digest}.gguf", lambda path: write_lfm2(path, tokenizer_from, name, last_norm, embedding)
+    )
 
 
-def write_lfm2(path: Path, tokenizer_from: Path, name: str, last_norm: str) -> None:
+def write_lfm2(path: Path, tokenizer_from: Path, name: str, last_norm: str, embedding: bool = False) -> None:
     source = gguf.GGUFReader(tokenizer_from)
     writer = gguf.GGUFWriter(path, ARCHITECTURE)
     writer.add_name(name)
@@ -53,6 +58,8 @@ def write_lfm2(path: Path, tokenizer_from: Path, name: str, last_norm: str) -> N
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_rope_freq_base(1e6)
     writer.add_shortconv_l_cache(CONV_CACHE)
+    if embedding:
+        writer.add_pooling_type(gguf.PoolingType.MEAN)
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
     vocabulary = _copy_tokenizer(source, writer)
     writer.add_vocab_size(vocabulary)

@@ -21,6 +21,7 @@ from standin.store import Model
 LLAMA_SERVER = "/usr/lib/ollama/llama-server"
 POLL_S = 0.25
 KEEP_TOKENS = 4
+EMBEDDING_BATCH = 2048
 #: Beginnings of the part of a line that Ollama keeps as the reason of a death (llm/status.go of 0.33).
 REASONS = re.compile(
     r"(panic:|fatal error:|error:|Error:|CUDA error|cudaMalloc failed|error loading model|GGML_ASSERT"
@@ -71,7 +72,7 @@ def plan(model: Model, options: Options, default_ctx: int, slots: int, settings:
     whole = ctx * slots
     batch = options.num_batch or (2048 if whole > 32768 else 1024 if whole > 4096 else 512)
     if embedding and not options.num_batch:
-        batch = min(512, ctx)
+        batch = min(EMBEDDING_BATCH, ctx)
     load = Load(model, slots, asked, ctx, batch, options, gpu, _free_port())
     load.command = _command(load, settings, embedding=embedding)
     return load
