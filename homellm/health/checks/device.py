@@ -2,53 +2,30 @@
 
 from __future__ import annotations
 
-import re
-
 from homellm.domain.verdicts import Verdict
-from homellm.domain.world import HostGpu
 from homellm.health.checks.case import EVIDENCE_LEVEL, Case, judged
+from homellm.health.checks.memory import size
 from homellm.health.devices import CPU, is_software, on_host
+from homellm.health.gpu_match import is_declared, same_address
 
-_VENDOR_WORDS = {
-    "intel": frozenset(("intel", "iris", "arc", "uhd")),
-    "amd": frozenset(("amd", "radeon", "radv", "ati")),
-    "nvidia": frozenset(("nvidia", "geforce", "quadro", "tesla", "rtx", "gtx")),
-}
-#: Words of device names that tell no two devices of a maker apart.
-_COMMON = frozenset(
-    (
-        "intel",
-        "amd",
-        "ati",
-        "nvidia",
-        "corporation",
-        "graphics",
-        "radeon",
-        "geforce",
-        "gpu",
-        "series",
-        "the",
-        "controller",
-        "rtx",
-        "gtx",
-    )
-)
-_MODEL_DIGITS = 3
 _NONE = "no GPU found"
-_WORD = re.compile(r"[a-z]+|\d+[a-z]*")
+#: A process that only looks at a GPU holds less of its memory than this, one that computes there far more.
+_LEAST_BYTES = 16 * 1024**2
+_LEAST_PART = 10
 
 
 def device(case: Case) -> Verdict | None:
     """The model lies on the declared GPU, by its PCI address, else by name; never by `Vulkan0` alone.
 
-    A driver on the CPU is not a GPU, and `offloaded 31/31` or a loaded backend are no proof.
+    A driver on the CPU is not a GPU, and `offloaded 31/31` or a loaded backend are no proof. What the process holds of
+    the memory of GPUs decides where the log does not tell, or tells no two devices apart.
     """
     asked = case.model.gpu
     if asked is None:
         return None
     observed, where = case.log.device, case.where("device")
     if observed is None or (observed == CPU and _may_hide_a_gpu(case)):
-        return _unseen(case, asked)
+        return _by_memory(case, asked) or _unseen(case, asked)
     if observed == CPU:
         hint = (
             "Everything runs on the CPU. Has the image a backend for this GPU? homellm explain tells more from its log."
@@ -63,17 +40,43 @@ def device(case: Case) -> Verdict | None:
             "The GPU is there and the model is not on it: too little of its memory is free, or gpu_layers forbids it."
         )
         return judged("device", asked, observed, False, where, hint=hint, gate=True, text=text)
-    passed = _is_declared(case.evidence.gpu, observed, case.log.device_pci)
+    return _named(case, asked, observed)
+
+
+def _named(case: Case, asked: str, observed: str) -> Verdict:
+    """By what the log calls the device; by the memory that the process holds where that tells more."""
+    gpu = case.evidence.gpu
+    passed = is_declared(gpu, observed, case.log.device_pci) if gpu is not None else None
+    if passed is None or (passed and not case.log.device_pci):
+        held = _by_memory(case, asked)
+        if held is not None and (passed is None or held.verdict == "fail"):
+            return held
     hint = "It runs on another GPU than the declared one; check `pci` of the GPU in the stack file."
     if passed is None:
         hint = "The log names a device that cannot be compared with the declared one."
-    return judged("device", asked, observed, passed, where, hint=hint, gate=True)
+    return judged("device", asked, observed, passed, case.where("device"), hint=hint, gate=True)
 
 
 def _nothing_on_it(case: Case) -> bool:
     """Whether the server computes with a GPU that holds no weights, and nobody asked for that."""
     buffers = case.log.weights_mib
-    return bool(buffers) and all(map(on_host, buffers)) and case.model.gpu_layers != 0
+    return case.whole_load and bool(buffers) and all(map(on_host, buffers)) and case.model.gpu_layers != 0
+
+
+def _by_memory(case: Case, asked: str) -> Verdict | None:
+    """By the memory of GPUs that the process holds (fdinfo); None where that is not seen or too little to tell."""
+    gpu, process = case.evidence.gpu, case.evidence.process
+    if gpu is None or not gpu.pci or process is None or not process.gpu_bytes:
+        return None
+    least = max(_LEAST_BYTES, (case.evidence.weights_bytes or 0) // _LEAST_PART)
+    found = {address: held for address, held in process.gpu_bytes if held >= least}
+    if not found:
+        return None
+    text = ", ".join(f"{size(held)} on {address}" for address, held in found.items())
+    passed = any(same_address(address, gpu.pci) for address in found)
+    hint = "Its memory is on another GPU than the declared one; check `pci` of the GPU in the stack file."
+    observed = gpu.pci if passed else ", ".join(found)
+    return judged("device", asked, observed, passed, case.process_source, hint=hint, gate=True, text=text)
 
 
 def _unseen(case: Case, asked: str) -> Verdict:
@@ -86,34 +89,6 @@ def _unseen(case: Case, asked: str) -> Verdict:
 def _may_hide_a_gpu(case: Case) -> bool:
     """Whether only buffers of the CPU are left of a log that has lost its beginning, and with it perhaps the GPU's."""
     return not case.whole_load and bool(case.log.weights_mib) and not case.log_says("no-gpu")
-
-
-def _is_declared(gpu: HostGpu | None, observed: str, pci: str | None) -> bool | None:
-    """Whether the device that the log names is that GPU; None when neither address nor name can tell."""
-    if gpu is None:
-        return None
-    if pci and gpu.pci:
-        return _address(pci) == _address(gpu.pci)
-    seen = set(_WORD.findall(observed.lower()))
-    vendors = [vendor for vendor, words in _VENDOR_WORDS.items() if words & seen]
-    if vendors and gpu.vendor not in vendors:
-        return False
-    known, told = set(_WORD.findall(gpu.name.lower())) - _COMMON, seen - _COMMON
-    if not known:
-        return True if vendors else None  # no table of names on this host: the maker is right
-    numbers = _model_numbers(known), _model_numbers(told)
-    same = numbers[0] & numbers[1] if all(numbers) else known & told
-    return True if same else None
-
-
-def _model_numbers(words: set[str]) -> set[str]:
-    """`3070`, `680m`: what tells two cards of one series apart."""
-    return {word for word in words if sum(map(str.isdigit, word)) >= _MODEL_DIGITS}
-
-
-def _address(pci: str) -> tuple[str, ...]:
-    """A PCI address without the zeros that some write before its domain."""
-    return tuple(part.lstrip("0") for part in re.split(r"[:.]", pci.lower()))
 
 
 def offload(case: Case) -> Verdict | None:
