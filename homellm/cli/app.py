@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from homellm.cli.check import check
-from homellm.cli.config import config
-from homellm.cli.doctor import doctor
-from homellm.cli.down import down
-from homellm.cli.endpoints import endpoints
 from homellm.cli.examples import epilog
-from homellm.cli.explain import explain
-from homellm.cli.fit import fit
-from homellm.cli.logs import logs
 from homellm.cli.options import Common, DebugOption, FileOption, Format, FormatOption, NoColorOption
-from homellm.cli.plan import plan
-from homellm.cli.ps import ps
-from homellm.cli.pull import pull
-from homellm.cli.render import render
-from homellm.cli.restart import restart
-from homellm.cli.schema import schema
-from homellm.cli.up import up
-from homellm.cli.verbs import Verbs
-from homellm.cli.version import version
+from homellm.cli.verbs import NAMES, Verbs
 
 _EPILOG = "Every verb has its own help: homellm up --help. Options stand before or after the verb."
 
 
-def build() -> typer.Typer:
-    """The whole application. Nothing heavy is imported here: each verb imports what it needs when it runs."""
+def build(only: str | None = None) -> typer.Typer:
+    """The whole application, or with `only` so much of it as a command line with that verb needs.
+
+    A verb has the name of its module and of its function there. Nothing heavy is imported: each verb imports what it
+    needs when it runs, and the framework takes two milliseconds for every verb that it is told of.
+    """
     app = typer.Typer(
         name="homellm",
         cls=Verbs,
@@ -41,11 +30,8 @@ def build() -> typer.Typer:
         epilog=_EPILOG,
     )
     app.callback()(root)
-    run = (up, down, restart, pull)
-    look = (plan, check, ps, logs, doctor, fit, explain)
-    write = (endpoints, render, config, schema, version)
-    for verb in (*run, *look, *write):
-        app.command(epilog=epilog(verb.__name__))(verb)
+    for name in NAMES if only is None else (only,):
+        app.command(name, epilog=epilog(name))(getattr(import_module(f"homellm.cli.{name}"), name))
     return app
 
 
@@ -61,6 +47,8 @@ def root(
     ctx.obj = Common(file=file, format=format_ or Format.TABLE, no_color=no_color, debug=debug)
     if ctx.invoked_subcommand is None:
         if version_:
+            from homellm.cli.version import version
+
             return version(ctx)
         typer.echo(ctx.get_help())
     return 0

@@ -11,6 +11,7 @@ from homellm.cli.failures import tell_error, tell_fault, tell_interrupt, tell_us
 from homellm.cli.options import given_in
 from homellm.cli.signals import Stopped, stopping
 from homellm.cli.streams import finish
+from homellm.cli.verbs import verb_in
 from homellm.errors import ExitCode, HomellmError
 
 #: The common root of all that the framework raises about a command line; of its kinds it exports this one alone.
@@ -28,7 +29,7 @@ def main(argv: list[str]) -> int:
     """Run one command line; its exit code. Every error has been told when this returns."""
     try:
         with stopping():
-            return int(build()(args=argv, prog_name="homellm", standalone_mode=False) or 0)
+            return int(build(verb_in(argv))(args=argv, prog_name="homellm", standalone_mode=False) or 0)
     except HomellmError as error:
         return tell_error(error, given_in(argv))
     except (Stopped, KeyboardInterrupt):

@@ -16,6 +16,8 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Print", ("endpoints", "render", "config", "schema", "version")),
 )
 
+NAMES = tuple(name for _, names in SECTIONS for name in names)
+
 #: Verbs of the design that this version lacks.
 LATER = frozenset(
     {
@@ -32,6 +34,24 @@ LATER = frozenset(
         "top",
     }
 )
+
+
+#: Options that may stand before the verb, and those of them whose value is the next word.
+_BEFORE = frozenset({"-f", "--file", "--format", "--no-color", "--debug"})
+_WITH_VALUE = frozenset({"-f", "--file", "--format"})
+
+
+def verb_in(argv: list[str]) -> str | None:
+    """The verb of a command line, where one look tells it; None where help, or the whole framework, has to answer."""
+    words = iter(argv)
+    for word in words:
+        if word in NAMES:
+            return word
+        if word.partition("=")[0] not in _BEFORE:
+            return None
+        if word in _WITH_VALUE:
+            next(words, None)
+    return None
 
 
 class Verbs(TyperGroup):

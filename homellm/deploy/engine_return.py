@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
-
 from homellm.errors import EngineUnreachable
 
 _PAUSE_S = 0.25
@@ -19,6 +17,8 @@ def once_reachable(call: Callable[[], Result], timeout_s: float) -> Result:
     It is the call itself that is tried again: a daemon that is going down answers a question on one connection while
     it refuses the next one (seen by running). Raises EngineUnreachable after `timeout_s`.
     """
+    from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed  # noqa: PLC0415 - heavy
+
     attempts = Retrying(
         retry=retry_if_exception_type(EngineUnreachable),
         stop=stop_after_delay(timeout_s),

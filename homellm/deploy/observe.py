@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
-
 from homellm.deploy.follow import since
 from homellm.deploy.record import read_record
 from homellm.deploy.session import Ports
@@ -128,6 +126,8 @@ def _summary(open_log: Callable[[], Stream]) -> LogSummary:
 
 def _settled(container: Container, ports: Ports) -> tuple[str, HttpReply]:
     """The server's URL once /health says ok: the log may say `listening` a moment before a published port answers."""
+    from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed  # noqa: PLC0415 - heavy
+
     attempts: Retrying = Retrying(
         retry=retry_if_result(lambda found: found[1].status != OK),
         stop=stop_after_delay(SETTLE_S),

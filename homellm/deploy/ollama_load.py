@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
-from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed
-
 from homellm.deploy.job import Job
 from homellm.deploy.observe import TOKEN_S
 from homellm.deploy.ollama_models import Named
@@ -97,6 +95,8 @@ def _log_with_load(reached: Reached, blob: str | None, *, wait: bool) -> LogSumm
 
     def incomplete(log: LogSummary) -> bool:
         return wait and not any(_is_of(one, blob) and one.ready for one in log.loads)
+
+    from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed  # noqa: PLC0415 - heavy
 
     attempts: Retrying = Retrying(
         retry=retry_if_result(incomplete),

@@ -102,7 +102,14 @@ def test_ollama_servers_mean_the_same(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(STACKS.glob("*.yaml")), ids=lambda path: path.stem)
 def test_every_example_means_the_same_when_it_is_printed(path: Path) -> None:
     stack = load(path, path.read_text(encoding="utf-8"), {"HOME": "/home/user"})
-    assert meaning(load(path, config_text(stack), {})) == meaning(stack)
+    again = load(path, config_text(stack), {})
+    assert [model.api_key is None for model in again.models] == [model.api_key is None for model in stack.models]
+    assert without_keys(again) == without_keys(stack)
+
+
+def without_keys(stack: Stack) -> Stack:
+    """What it means but for the keys, which are never printed."""
+    return replace(meaning(stack), models=tuple(replace(model, api_key=None) for model in meaning(stack).models))
 
 
 def test_values_are_resolved(tmp_path: Path) -> None:

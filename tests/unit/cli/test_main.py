@@ -12,6 +12,7 @@ import pytest
 
 from homellm.cli.main import main
 from homellm.cli.options import Format
+from homellm.cli.verbs import verb_in
 from homellm.deploy.session import Options
 from homellm.domain.events import ModelFinished, StackOpened
 from homellm.domain.reports import ModelReport, PlanReport, StackReport
@@ -335,3 +336,24 @@ def test_version(capsys: Capture) -> None:
 def test_without_a_verb_there_is_help(capsys: Capture) -> None:
     assert main([]) == ExitCode.OK
     assert "Usage: homellm" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("argv", "verb"),
+    [
+        (["up"], "up"),
+        (["-f", "up", "check", "m"], "check"),
+        (["--file=x", "--format", "json", "--debug", "ps", "-h"], "ps"),
+        (["--format=json", "logs", "-f"], "logs"),
+        (["-f"], None),
+        (["--help", "up"], None),
+        (["-h"], None),
+        (["--version"], None),
+        (["--install-completion", "up"], None),
+        (["-fup", "check"], None),
+        (["sweep"], None),
+        ([], None),
+    ],
+)
+def test_the_verb_is_told_by_one_look_where_that_is_safe(argv: list[str], verb: str | None) -> None:
+    assert verb_in(argv) == verb
