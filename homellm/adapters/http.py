@@ -78,7 +78,8 @@ def _headers(body: bytes | None, api_key: str | None) -> dict[str, str]:
 def _reply(response: http.client.HTTPResponse, wire: socket.socket, deadline: float) -> HttpReply:
     chunks: list[bytes] = []
     size = 0
-    while size <= BODY_LIMIT_BYTES:
+    # Python 3.13 closes the socket as soon as the last byte was read, 3.11 with the read after that.
+    while size <= BODY_LIMIT_BYTES and not response.isclosed():
         remaining_s = deadline - time.monotonic()
         if remaining_s <= 0:
             raise TimeoutError
