@@ -38,6 +38,10 @@ def _no_device(facts: Facts) -> str:
     )
 
 
+_TEMPLATE = (
+    "The server tried one chat with this template and it failed; its next lines say where. Mend it, use the one of the "
+    "model's makers, or remove chat_template_file: the model's own is used then."
+)
 _NO_GPU = (
     "Everything runs on the CPU. Check that the image has a backend for this GPU, that its device node and group are "
     "passed into the container, and that no variable hides it; homellm check tells which."
@@ -98,6 +102,12 @@ FLAG_RULES: tuple[Rule, ...] = (
         ("unknown value for ", r"unknown value for (?P<subject>-\S+?):?(?: |$)"),
         ("error: invalid ", r"error: invalid (?:value for|parameter for argument:) (?P<subject>\S+)"),
         ("error: --", r"error: (?P<subject>--\S+) is required"),
+        fatal=True,
+    ),
+    *problems(
+        "setting-invalid",
+        _TEMPLATE,
+        ("chat template is not supported", r"error: the supplied chat template is not supported"),
         fatal=True,
     ),
     *problems(

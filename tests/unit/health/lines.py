@@ -127,6 +127,7 @@ PROBLEMS: tuple[tuple[str, str], ...] = (
     ("setting-invalid", 'error while handling argument "-np": stoi'),
     ("setting-invalid", 'error while handling environment variable "LLAMA_ARG_N_PARALLEL": stoi'),
     ("setting-invalid", "error: unknown value for --flash-attn: 'maybe'"),
+    ("setting-invalid", "error: the supplied chat template is not supported: {{ raise_exception('no') }}"),
     ("server-crashed", "/build/ggml/src/ggml.c:3210: GGML_ASSERT(a->ne[2] == b->ne[0]) failed"),
     ("server-crashed", "terminate called after throwing an instance of 'std::runtime_error'"),
     ("server-crashed", "panic: interface conversion: interface {} is nil, not string"),
