@@ -17,7 +17,6 @@ from homellm.errors import ExitCode, HomellmError
 #: The common root of all that the framework raises about a command line; of its kinds it exports this one alone.
 _CommandLineError = typer.BadParameter.__mro__[2]
 
-_HELP_HINT = "homellm --help, or a verb's own --help, lists what there is."
 
 
 def run() -> None:
@@ -39,5 +38,11 @@ def main(argv: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort, told as what it is
         if isinstance(error, _CommandLineError):
             message = error.format_message()  # type: ignore[attr-defined]  # every one of them has it
-            return tell_usage(message, _HELP_HINT, given_in(argv))
+            return tell_usage(message, _hint(verb_in(argv)), given_in(argv))
         return tell_fault(error, given_in(argv))
+
+
+def _hint(verb: str | None) -> str:
+    if verb is None:
+        return "homellm --help lists the verbs, and each has its own --help."
+    return f"homellm {verb} --help lists what {verb} takes."

@@ -81,5 +81,5 @@ class Verbs(TyperGroup):
             return super().resolve_command(ctx, args)
         if name in LATER:
             raise UsageError(f"{name} is known, not in this version", hint="homellm --help lists what there is.")
-        hint = nearest(name, self.list_commands(ctx)) or "homellm --help lists what there is."
+        hint = f"{nearest(name, self.list_commands(ctx))} homellm --help lists what there is.".strip()
         raise UsageError(f"there is no verb {name}", hint=hint)

@@ -23,7 +23,7 @@ from homellm.domain.names import LABEL_HASH
 from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.stack import Model, Stack
 from homellm.domain.verdicts import State
-from homellm.errors import HomellmError
+from homellm.errors import HomellmError, Problem
 
 
 def check(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scope: Scope, emit: Emit) -> StackReport:
@@ -57,10 +57,18 @@ def _judged(model: Model, job: Job) -> ModelReport:
     desired, unit, _ = settle(model, job.stack, job.world)
     subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world)
     container = unit.current
-    if container is None or not container.running:
+    if container is None:
+        return ModelReport(name=model.name, state=State.ABSENT, problems=(_absent(model),))
+    if not container.running:
         return look(model, container, subject, job.ports)
     report = examine(model, container, subject, job.ports, concurrency=job.options.concurrency)
     return report if container.label(LABEL_HASH) == desired.hash else replace(report, notes=(_DIFFERS,))
+
+
+def _absent(model: Model) -> Problem:
+    """What is declared and not there is not as declared, however little there is to look at."""
+    hint = f"Start it: homellm up {model.name}"
+    return Problem(id="not-running", message=f"there is no container of {model.name}", hint=hint, model=model.name)
 
 
 _DIFFERS = "It was started from another declaration or image than the present ones; homellm plan shows the difference."

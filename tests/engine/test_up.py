@@ -118,7 +118,8 @@ def test_dry_run_and_plan_change_nothing(cli, declare, docker_api, prefix):
 
 def test_check_ps_logs_and_restart(cli, declare, docker_api, prefix):
     declare()
-    assert cli("check", "--format", "json").json["models"][0]["state"] == "absent"
+    absent = cli("check", "--format", "json")
+    assert (absent.code, absent.json["models"][0]["state"]) == (4, "absent"), absent
     assert cli("up").code == 0
     before = docker_api.inspect_container(f"{prefix}-smol")["State"]["StartedAt"]
     check = cli("check", "--format", "json")
