@@ -160,12 +160,12 @@ def _first(asked: Asked, known: dict[RungName, Outcome]) -> Rung | End:
 
 def _after_refusal(asked: Asked, trial: Outcome, known: dict[RungName, Outcome]) -> Rung | End:
     """Fewer slots than asked."""
+    why = refusal(asked, trial)
+    if asked.policy == "none":  # also for one that has moved before it was forbidden
+        return _stays(why, "fallback: none keeps it there", "Remove `fallback: none`, or ask for fewer slots.")
     for name in FALLBACKS:
         if name in known and known[name].served:
             return End(name, "verified")
-    why = refusal(asked, trial)
-    if asked.policy == "none":
-        return _stays(why, "fallback: none keeps it there", "Remove `fallback: none`, or ask for fewer slots.")
     if asked.family in UNLOADABLE or trial.refused in UNLOADABLE:
         family = trial.refused if trial.refused in UNLOADABLE else asked.family
         return _stays(why, f"no build of llama-server loads {family}", "Take a newer model of the same kind.")
@@ -242,7 +242,7 @@ def refusal(asked: Asked, trial: Outcome) -> str:
         return f"{told}: models with a projector do not support parallel requests there"
     if trial.refused:
         return f"{told}: architecture {trial.refused} does not support parallel requests there"
-    return f"{told}: {trial.reason or 'it did not say why'}"
+    return f"{told}: {trial.reason.rstrip('.') or 'it did not say why'}"
 
 
 def _slots(count: int) -> str:

@@ -10,6 +10,7 @@ import docker
 import pytest
 
 from tests.engine.support.ollama_stack import Canary, OllamaLog
+from tests.engine.support.tiny_models import tiny_lfm2 as make_tiny_lfm2
 
 
 @pytest.fixture
@@ -31,3 +32,9 @@ def canary(
 def ollama_log(docker_api: docker.APIClient, prefix: str) -> OllamaLog:
     """The log of the stack's Ollama server, read by docker-py."""
     return OllamaLog(docker_api, f"{prefix}-main")
+
+
+@pytest.fixture
+def another_lfm2(smollm2: Path) -> Path:
+    """A hybrid that no store has yet, for pulls that really take something."""
+    return make_tiny_lfm2(smollm2, name="another tiny lfm2")

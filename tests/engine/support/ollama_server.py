@@ -29,6 +29,7 @@ class OllamaServer:
         self.api, self.name, self.port = api, name, free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         mounts = [docker.types.Mount("/root/.ollama", str(store), type="bind")] if store else []
+        mounts += host.pop("mounts", [])
         bindings = {11434: ("127.0.0.1", self.port)}
         self.id = api.create_container(
             image,

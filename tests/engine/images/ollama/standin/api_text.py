@@ -56,17 +56,17 @@ def chat(app: App, exchange: Exchange) -> None:
 def held(app: App, exchange: Exchange, request: dict[str, Any], verb: str, *, empty: bool) -> Iterator[Runner | None]:
     """The model's runner for one request. None after an answer to a request without text: loaded, or let go."""
     model = app.wanted(str(request.get("model", "")), request.get("model", ""))
-    if "completion" not in model.capabilities and not (verb == "embed" and model.here):
-        if not model.here:
-            app.journal.blob_gone(model)
-        raise ApiError(400, f'"{request.get("model")}" does not support {verb}')
     keep_alive = keep_alive_of(request.get("keep_alive"))
     rest = {"message": {"role": "assistant", "content": ""}} if verb == "chat" else {"response": ""}
-    if empty and keep_alive == 0:
+    if empty and keep_alive == 0:  # asked before anything else is, also for a model that makes no text
         app.scheduler.unload(model)
         exchange.json(200, _row(request) | rest | {"done": True, "done_reason": "unload"})
         yield None
         return
+    if "completion" not in model.capabilities and not (verb == "embed" and model.here):
+        if not model.here:
+            app.journal.blob_gone(model)
+        raise ApiError(400, f'"{request.get("model")}" does not support {verb}')
     with app.scheduler.runner(model, request.get("options"), keep_alive, exchange.gone) as runner:
         if empty:
             exchange.json(200, _row(request) | rest | {"done": True, "done_reason": "load"})
@@ -167,7 +167,10 @@ def embed(app: App, exchange: Exchange) -> None:
     with held(app, exchange, request, "embed", empty=False) as runner:
         assert runner
         loaded = since(started)
-        answer = whole(runner, "/v1/embeddings", {"input": request.get("input") or ""})
+        if not request.get("input"):  # it was to be loaded
+            exchange.json(200, {"model": request["model"], "embeddings": []})
+            return
+        answer = whole(runner, "/v1/embeddings", {"input": request["input"]})
         exchange.json(200, {
             "model": request["model"],
             "embeddings": [row["embedding"] for row in answer["data"]],
