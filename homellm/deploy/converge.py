@@ -64,7 +64,8 @@ class _Proof:
 
     def prove_old(self, container: Container, scope: Scope) -> None:
         refused = refusal(
-            self._follow(container.name, subject_of_container(container, self.model), scope), self.model.name
+            self._follow(container.name, subject_of_container(container, self.model, self.job.ports), scope),
+            self.model.name,
         )
         if refused is not None:
             raise refused

@@ -63,22 +63,29 @@ def _reckoned(model: Model, file: ModelFile | None) -> int | None:
     return estimate.total_bytes if estimate.exact else None
 
 
-def subject_of_container(container: Container, model: Model) -> Subject:
+def subject_of_container(container: Container, model: Model, ports: Ports) -> Subject:
     """A container held against its own argv: what a predecessor is proved by after an undo.
 
-    Only what argv tells is asked: the alias, the weights' path, slots and context.
+    Only what argv tells is asked: the alias, the weights' path, slots and context; with the key that it was given.
     """
-    served = recognise(container.args)
+    served = recognise(container.args, _environment(container, ports))
     own = Model(
         name=served.alias or model.name,
         source=model.source,
         image=container.image,
         parallel=served.parallel or model.parallel,
         ctx=served.ctx or model.ctx,
-        api_key=model.api_key,
-        embedding=model.embedding,
+        api_key=served.api_key,
+        embedding=served.embedding,
     )
     return Subject(model=own, expected_path=served.model_path or "")
+
+
+def _environment(container: Container, ports: Ports) -> tuple[str, ...]:
+    """The variables that a container was made with, as the engine writes them; read here and kept nowhere."""
+    config = ports.engine.inspect(container.id).get("Config")
+    found = config.get("Env") if isinstance(config, dict) else None
+    return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
 def observe_ready(

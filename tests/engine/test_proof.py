@@ -130,6 +130,16 @@ class TestExposure:
         assert docker_api.inspect_container(f"{prefix}-smol")["Id"] != first
         assert status(port, "/props", key="sk-proof-another") == 200
 
+    def test_what_ran_before_is_proved_with_its_own_key(self, cli, declare, instant_image, port):
+        """A new key, and a server that cannot be: what comes back wants the old one."""
+        declare(image=instant_image, parallel=2, api_key=self.KEY)
+        up(cli)
+        declare(image=instant_image, parallel=2, api_key="sk-proof-another", env={"INSTANT_SLOTS": "1"}, embedding=True)
+        model, _ = up(cli, 4)
+        assert model["container"] is not None
+        assert "serves again, verified" in cli("up").stdout
+        assert status(port, "/props", key=self.KEY) == 200
+
 
 class TestSettings:
     def test_embeddings(self, cli, declare, docker_api, prefix, port):
