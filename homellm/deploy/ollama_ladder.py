@@ -40,7 +40,10 @@ def serve(model: Model, reached: Reached, job: Job, emit: Emit) -> ModelReport:
 
 @dataclass(slots=True)
 class _Climb:
-    """One model on its way. `outcomes` are those that hold for what is asked now."""
+    """One model on its way. `outcomes` are those that hold for what is asked now.
+
+    `unloaded` tells that Ollama's copy made room for a successor: it is loaded again if the model stays there.
+    """
 
     model: Model
     reached: Reached
@@ -50,6 +53,7 @@ class _Climb:
     outcomes: tuple[Outcome, ...] = ()
     evidence: OllamaEvidence | None = None
     verdicts: tuple[Verdict, ...] = ()
+    unloaded: bool = False
     reports: dict[str, ModelReport] = field(default_factory=dict)
 
     def run(self) -> ModelReport:
@@ -172,16 +176,14 @@ class _Climb:
         space = room_for(carried.model, self.named, self.reached, self.job)
         if space.verdict == "too-big":
             return replace(failed, problem="too-big", reason=space.reason)
-        unloaded = space.verdict == "unload-first" and self._let_go()
+        if space.verdict == "unload-first":
+            self.unloaded = self._let_go() or self.unloaded
         report = self._move(carried, begun)
         self.reports[begun.rung] = report
         tried = successor_hash(carried.model, self.job)
         if report.state in (State.VERIFIED, State.DEGRADED):
             self._tell_lost(carried)
             return replace(begun, slots=report.slots, spec_hash=tried)
-        self.job.scope.check()
-        if unloaded:
-            self._load()  # back to where it was
         problem = report.problems[0] if report.problems else Problem("failed", f"{begun.rung} did not pass its gates")
         return replace(failed, problem=problem.id, reason=problem.message, spec_hash=tried)
 
@@ -223,6 +225,8 @@ class _Climb:
     def _on_ollama(self, end: End) -> ModelReport:
         if self.evidence is None:
             return self.reports["ollama"]
+        if self.unloaded:
+            self._load()
         report = ollama_report(self.model, self.job.stack, self.reached, self.evidence, self.verdicts, end)
         if report.state is not State.FAILED:
             clear_all(self.model, self.job, self.emit)

@@ -1,0 +1,183 @@
+"""Ollama servers on a fake engine: their API by the container that holds the port, their store, their log lines.
+
+The lines are those of a real 0.33 (tests/fixtures/logs/o-canary.log), as far as anybody reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from homellm.domain.ollama import ListedModel, LoadedModel, ShownModel, StoredModel
+from homellm.domain.ollama_names import parse_name
+from homellm.errors import OllamaFailed, OllamaUnreachable
+from tests.fakes.behaviour import Behaviour
+from tests.fakes.container import FakeContainer
+from tests.fakes.state import FakeState
+
+VERSION = "0.33.0"
+_CONFIG = 'time=2026-11-30T10:13:34.849Z level=INFO source=routes.go:1951 msg="server config" env="map[]"\n'
+_LISTENING = (
+    'time=2026-11-30T10:13:34.852Z level=INFO source=routes.go:2008 msg="Listening on [::]:11434 (version {version})"\n'
+)
+_REFUSED = (
+    'time=2026-11-30T10:13:35.846Z level=WARN source=sched.go:509 msg="model architecture does not currently support'
+    ' parallel requests" architecture={family}\n'
+)
+_STARTING = (
+    'time=2026-11-30T10:13:35.854Z level=INFO source=llama_server.go:433 msg="starting llama-server"'
+    ' cmd="/usr/lib/ollama/llama-server --model /root/.ollama/models/blobs/{blob} --port 34491 --host 127.0.0.1'
+    ' --no-webui --offline -c {pool} -np {slots} --log-verbosity 4"\n'
+)
+_LOADED = (
+    "srv    load_model: initializing, n_slots = {slots}, n_ctx_slot = {ctx}, kv_unified = 'false'\n",
+    "srv  llama_server: model loaded\n",
+    'time=2026-11-30T10:13:36.115Z level=INFO source=llama_server.go:1362 msg="llama-server started in 0.26 seconds"\n',
+)
+_FAR = "2319-03-12T18:27:48.116816Z"
+
+
+def serving(version: str = VERSION) -> Behaviour:
+    """A server that answers at once."""
+    return Behaviour(lines=((0.0, _CONFIG), (0.0, _LISTENING.format(version=version))))
+
+
+def stored(name: str, digest: str, family: str) -> StoredModel:
+    """A whole model of a store; `digest` is one letter that fills all its digests."""
+    return StoredModel(
+        name=str(parse_name(name)),
+        state="ok",
+        digest=digest * 64,
+        blob=f"blobs/sha256-{digest * 64}",
+        blob_digest=f"sha256:{digest * 64}",
+        size_bytes=1000,
+        total_bytes=1000,
+        family=family,
+    )
+
+
+@dataclass
+class FakeOllamas:
+    """Every Ollama of one machine. `models` are in its store, `refused` the families that get one slot.
+
+    `version` is what servers say from now on. `loads` are all loads that were asked for. `dies` makes a load fail.
+    """
+
+    state: FakeState
+    models: tuple[StoredModel, ...] = ()
+    refused: frozenset[str] = frozenset({"lfm2"})
+    version: str = VERSION
+    dies: bool = False
+    loads: list[str] = field(default_factory=list)
+    in_memory: dict[tuple[str, int], dict[str, LoadedModel]] = field(default_factory=dict)
+
+    def api(self, url: str) -> FakeApi:
+        return FakeApi(self, url)
+
+    def container_store(self, ref: str, root: str, disk: Path | None) -> FakeStore:
+        return FakeStore(self)
+
+    def folder_store(self, root: Path) -> FakeStore:
+        return FakeStore(self)
+
+    def find(self, name: str) -> StoredModel:
+        wanted = parse_name(name)
+        found = (model for model in self.models if parse_name(model.name).same(wanted))
+        return next(found, StoredModel(str(wanted), "absent", f"{wanted.short} is not in the store"))
+
+
+@dataclass
+class FakeStore:
+    """The one store of the machine."""
+
+    ollamas: FakeOllamas
+
+    def find(self, name: str) -> StoredModel:
+        return self.ollamas.find(name)
+
+    def free_bytes(self) -> int | None:
+        return None
+
+
+@dataclass
+class FakeApi:
+    """The API at a URL. What is in memory is lost when the container runs anew."""
+
+    ollamas: FakeOllamas
+    url: str
+
+    def version(self) -> str:
+        self._server()
+        return self.ollamas.version
+
+    def show(self, model: str) -> ShownModel:
+        self._server()
+        return ShownModel(family=self.ollamas.find(model).family, capabilities=("completion",))
+
+    def list_models(self) -> tuple[ListedModel, ...]:
+        return tuple(ListedModel(m.name, m.digest, m.size_bytes, m.family) for m in self.ollamas.models)
+
+    def loaded(self) -> tuple[LoadedModel, ...]:
+        return tuple(self._memory(self._server()).values())
+
+    def load(self, model: str, **options: Any) -> FakeLoad:
+        return FakeLoad(self, model)
+
+    def unload(self, model: str) -> None:
+        self._memory(self._server()).pop(str(parse_name(model)), None)
+
+    def _server(self) -> FakeContainer:
+        port = urlsplit(self.url).port
+        with self.ollamas.state.lock:
+            self.ollamas.state.settle()
+            for container in self.ollamas.state.containers.values():
+                published = {at for bindings in container.ports.values() for _, at in bindings}
+                if container.running and port in published:
+                    return container
+        raise OllamaUnreachable(f"nobody answers at {self.url}")
+
+    def _memory(self, server: FakeContainer) -> dict[str, LoadedModel]:
+        return self.ollamas.in_memory.setdefault((server.id, server.started_us), {})
+
+    def take(self, name: str) -> None:
+        """Load a model now, and write what Ollama writes."""
+        server, model = self._server(), self.ollamas.find(name)
+        self.ollamas.loads.append(name)
+        asked, ctx = _number(server.env, "OLLAMA_NUM_PARALLEL"), _number(server.env, "OLLAMA_CONTEXT_LENGTH")
+        refused = asked > 1 and model.family in self.ollamas.refused
+        slots = 1 if refused else asked
+        lines = [_REFUSED.format(family=model.family)] if refused else []
+        lines.append(_STARTING.format(blob=model.blob_name, pool=ctx * slots, slots=slots))
+        if self.ollamas.dies:
+            self._write(server, lines)
+            raise OllamaFailed("llama-server process has terminated: signal: killed")
+        self._write(server, [*lines, *(line.format(slots=slots, ctx=ctx) for line in _LOADED)])
+        self._memory(server)[model.name] = LoadedModel(model.name, model.digest, 1000, 0, ctx, _FAR)
+
+    def _write(self, server: FakeContainer, lines: list[str]) -> None:
+        with self.ollamas.state.lock:
+            now = self.ollamas.state.clock.elapsed_us
+            server.log += [(now, line.encode()) for line in lines]
+
+
+@dataclass
+class FakeLoad:
+    """One load, as a call that can be given up before it is run."""
+
+    api: FakeApi
+    name: str
+    closed: bool = False
+
+    def run(self) -> None:
+        if not self.closed:
+            self.api.take(self.name)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _number(env: Mapping[str, str], name: str) -> int:
+    return int(env.get(name, "1"))

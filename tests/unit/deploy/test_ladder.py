@@ -1,0 +1,180 @@
+"""The climb of one model on a fake engine: rungs, what is remembered, what is asked again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from homellm.deploy.session import Options
+from homellm.domain.stack import Source
+from homellm.domain.verdicts import State
+from tests.fakes.ollama import stored
+from tests.unit.deploy.lab import IMAGE, PORT
+from tests.unit.deploy.ollama_lab import (
+    MODELS,
+    MOVED,
+    OLLAMA,
+    SERVER,
+    OllamaLab,
+    declared,
+    hybrid,
+    lab_on,
+    refusing,
+)
+
+RETRY = Options(engine_return_s=0.0, retry_ollama=True)
+
+
+def only(report):
+    (model,) = report.models
+    return model
+
+
+@pytest.mark.parametrize(("rung", "tries"), [("llama-server", 1), ("bundled", 2), ("source", 3), ("ollama", 3)])
+def test_each_rung(rung, tries):
+    lab = lab_on(rung)
+    report = only(lab.up(declared(rung)))
+    assert report.fallback.rung == rung
+    assert report.state is (State.DEGRADED if rung == "ollama" else State.VERIFIED)
+    assert lab.made().count(f"{MOVED}.next") == tries
+    kept = {SERVER: "running"} | ({} if rung == "ollama" else {MOVED: "running"})
+    assert lab.state.names() == kept
+    # Nobody can tell here whether two copies fit: Ollama's makes room, and comes back where the model stays.
+    loads = ["hybrid:latest"] * (2 if rung == "ollama" else 1)
+    assert lab.loads() == loads
+
+    again = only(lab.up(declared(rung)))
+    assert (again.fallback, again.state, again.slots) == (report.fallback, report.state, report.slots)
+    assert lab.made() == []
+    assert lab.loads() == loads
+
+
+def test_what_ollama_gives_stays_there():
+    lab = OllamaLab()
+    lab.behave = lab.state.behave = refusing()
+    report = only(lab.up(hybrid(name="plain", source=Source("ollama", "plain"))))
+    assert (report.state, report.runner, report.slots, report.fallback) == (State.VERIFIED, "ollama", 3, None)
+    assert lab.state.names() == {SERVER: "running"}
+
+
+def test_a_restart_of_all_asks_nothing_again():
+    lab = lab_on("bundled")
+    lab.up(declared("bundled"))
+    lab.state.daemon_restart()
+    assert only(lab.up(declared("bundled"))).fallback.rung == "bundled"
+    assert lab.loads() == ["hybrid:latest"]
+
+
+@pytest.mark.parametrize("change", ["version", "digest", "slots", "ctx", "retry"])
+def test_what_asks_again_asks_once(change):
+    lab, model, options = lab_on("llama-server"), hybrid(), None
+    lab.up(model)
+    if change == "version":
+        lab.ollamas.version = "0.34.0"
+    elif change == "digest":
+        lab.ollamas.models = (stored("hybrid", "c", "lfm2"), MODELS[1])
+    elif change == "slots":
+        model = hybrid(parallel=2)
+    elif change == "ctx":
+        model = hybrid(ctx=1024)
+    else:
+        options = RETRY
+    for given in (options, None, None):
+        report = only(lab.up(model, options=given))
+        assert (report.state, report.fallback.rung, report.slots) == (State.VERIFIED, "llama-server", model.parallel)
+    assert len(lab.loads()) == 2
+
+
+def test_the_slots_are_given_one_day():
+    lab = lab_on("llama-server")
+    lab.up(hybrid())
+    lab.ollamas.version, lab.ollamas.refused = "0.35.0", frozenset()
+    report = only(lab.up(hybrid()))
+    assert (report.state, report.runner, report.fallback) == (State.VERIFIED, "ollama", None)
+    assert lab.state.names() == {SERVER: "running"}
+
+
+def test_a_trial_that_failed_is_not_remembered():
+    lab = lab_on("llama-server")
+    lab.ollamas.dies = True
+    for _ in range(2):
+        report = only(lab.up(hybrid()))
+        assert (report.state, report.fallback) == (State.FAILED, None)
+        assert "signal: killed" in report.problems[0].message
+    lab.ollamas.dies = False
+    assert only(lab.up(hybrid())).state is State.VERIFIED
+
+
+def test_a_new_version_that_cannot_load_leaves_what_serves():
+    lab = lab_on("llama-server")
+    lab.up(hybrid())
+    lab.ollamas.version, lab.ollamas.dies = "0.34.0", True
+    report = only(lab.up(hybrid()))
+    assert (report.state, report.container) == (State.FAILED, MOVED)
+    assert lab.state.names() == {SERVER: "running", MOVED: "running"}
+
+
+def test_a_port_that_is_taken_is_tried_again_when_it_is_free():
+    lab = lab_on("llama-server")
+    lab.state.listeners.add(("127.0.0.1", PORT))
+    report = only(lab.up(hybrid()))
+    assert (report.state, report.fallback.rung) == (State.DEGRADED, "ollama")
+    assert lab.state.names() == {SERVER: "running"}
+    lab.state.listeners.clear()
+    assert only(lab.up(hybrid())).fallback.rung == "llama-server"
+
+
+def test_another_image_is_another_trial():
+    lab = lab_on("ollama")
+    newer = lab.state.add_image("example/llama:newer")
+    assert only(lab.up(hybrid())).fallback.rung == "ollama"
+    lab.state.behave = refusing("bundled")
+    assert only(lab.up(hybrid())).fallback.rung == "ollama"
+    assert lab.made() == []
+    assert only(lab.up(hybrid(image=newer.tags[0]))).fallback.rung == "llama-server"
+
+
+def test_a_changed_declaration_that_the_rung_cannot_take_goes_on_to_the_next():
+    lab = lab_on("llama-server")
+    lab.up(hybrid())
+    lab.state.behave = refusing("llama-server")
+    report = only(lab.up(hybrid(batch=256)))
+    assert (report.state, report.fallback.rung) == (State.VERIFIED, "bundled")
+    assert lab.state.by_name(MOVED).body["Image"] == OLLAMA
+
+
+def test_none_brings_it_back_and_predict_asks_nothing():
+    lab = lab_on("llama-server")
+    lab.up(hybrid())
+    report = only(lab.up(hybrid(fallback="none")))
+    assert (report.state, report.runner) == (State.DEGRADED, "ollama")
+    assert lab.state.names() == {SERVER: "running"}
+    fresh = lab_on("llama-server")
+    for _ in range(2):
+        moved = only(fresh.up(hybrid(fallback="predict")))
+        assert (moved.state, moved.fallback.rung) == (State.VERIFIED, "llama-server")
+    assert fresh.loads() == []
+    assert "it was not asked" in moved.fallback.reason
+    # Without `predict` nobody takes a prediction for a trial.
+    fresh.up(hybrid())
+    assert fresh.loads() == ["hybrid:latest"]
+
+
+def test_a_swapped_server_hands_its_record_on():
+    lab = lab_on("ollama")
+    lab.up(hybrid())
+    lab.server = replace(lab.server, keep_alive=300)
+    report = only(lab.up(hybrid()))
+    assert report.state is State.DEGRADED
+    assert [name for name in lab.made() if name.startswith(MOVED)] == []
+
+
+def test_a_shadow_is_let_go():
+    lab = lab_on("llama-server")
+    lab.up(hybrid())
+    api = lab.ollamas.api("http://127.0.0.1:11434")
+    api.take("hybrid")
+    assert only(lab.up(hybrid())).state is State.VERIFIED
+    assert api.loaded() == ()
+    assert lab.state.by_name(MOVED).body["Image"] == IMAGE
