@@ -256,7 +256,7 @@ def _answer(exchange: Exchange, doing: str, model: str) -> Mapping[str, object]:
         raise call_failure(doing, model, error_text(body), status)
     try:
         whole = json.loads(body) if body else {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise call_failure(
             doing, model, "its answer is no JSON: is there an Ollama at this address?", status
         ) from error

@@ -122,7 +122,7 @@ def error_text(body: bytes) -> str:
     """Ollama's own words of an answer that is an error."""
     try:
         whole = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return body[:500].decode("utf-8", "replace").strip()
     return (
         str(whole["error"]) if isinstance(whole, dict) and "error" in whole else body[:500].decode("utf-8", "replace")
@@ -143,7 +143,7 @@ def _objects(chunks: Iterator[bytes]) -> Iterator[Mapping[str, object]]:
 def _object(line: bytes) -> Mapping[str, object] | None:
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 

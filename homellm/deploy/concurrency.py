@@ -98,7 +98,7 @@ def _busy_slots(url: str, http: Http, key: str | None) -> tuple[int | None, str]
     if reply.status == OK:
         try:
             slots = json.loads(reply.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             slots = None
         if isinstance(slots, list):
             return sum(1 for slot in slots if isinstance(slot, dict) and slot.get("is_processing") is True), "/slots"

@@ -41,7 +41,7 @@ def read_server_record(container: Container | None, url: str, ports: Ports) -> S
     try:
         raw = ports.engine.get_file(container.id, PATH) if container else ports.state.get(url)
         data = json.loads(raw) if raw else {}
-    except (HomellmError, ValueError):
+    except (HomellmError, ValueError, RecursionError):
         return ServerRecord()
     if not isinstance(data, dict):
         return ServerRecord()

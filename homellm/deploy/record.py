@@ -73,7 +73,7 @@ def read_record(container: Container, ports: Ports) -> Record | None:
     try:
         raw = ports.engine.get_file(container.id, PATH)
         data = json.loads(raw) if raw else None
-    except (HomellmError, ValueError):
+    except (HomellmError, ValueError, RecursionError):
         return None
     if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("started_at") != container.started_at:
         return None

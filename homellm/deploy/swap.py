@@ -56,8 +56,9 @@ class Swap:
     def run(self, plan: Plan) -> None:
         """Carry out every step in order.
 
-        A step that fails takes all before it back, in reverse order, and its error is raised. Ctrl-C is heeded
-        between steps until the verification has passed: the renames after it take milliseconds and are finished.
+        A step that fails takes all before it back, in reverse order, and its error is raised; a fault of homellm's
+        own does so too, since it must not leave the old container stopped. Ctrl-C is heeded between steps until the
+        verification has passed: the renames after it take milliseconds and are finished.
         """
         proved = False
         try:
@@ -66,11 +67,11 @@ class Swap:
                     self.scope.check()
                 self._do(step, self.scope)
                 proved = proved or isinstance(step, VerifyModel)
-        except HomellmError as error:
+        except Exception as error:
             self.undo(error)
             raise
 
-    def undo(self, reason: HomellmError) -> None:
+    def undo(self, reason: Exception) -> None:
         """Take back what was done, newest first; what cannot be taken back is told and the rest goes on."""
         self.undone = tuple(back for step in reversed(self.done) for back in step.undo)
         self.done.clear()

@@ -25,8 +25,8 @@ class _Done(Generic[Result]):
 def side_by_side(work: Mapping[str, Callable[[Emit], Result]], emit: Emit) -> dict[str, Result]:
     """Run every piece of work in a thread of its own and give their results by key.
 
-    `emit` is called from the calling thread alone. An error of any piece is raised here at once; the others are daemon
-    threads and end with the process, so a piece of work turns the errors that it expects into results.
+    `emit` is called from the calling thread alone. A piece of work turns the errors that it expects into results; what
+    it raises all the same is raised here once the others have ended, which may be in the middle of a swap.
     """
     happenings: queue.Queue[Event | _Done[Result]] = queue.Queue()
 
@@ -39,15 +39,20 @@ def side_by_side(work: Mapping[str, Callable[[Emit], Result]], emit: Emit) -> di
     for key, piece in work.items():
         threading.Thread(target=run, args=(key, piece), name=f"homellm-{key}", daemon=True).start()
     results: dict[str, Result] = {}
-    while len(results) < len(work):
+    faults: list[Exception] = []
+    while len(results) + len(faults) < len(work):
         happening = happenings.get()
         if not isinstance(happening, _Done):
             emit(happening)
             continue
-        if happening.error is not None:
+        if isinstance(happening.error, Exception):
+            faults.append(happening.error)
+        elif happening.error is not None:
             raise happening.error
-        if happening.result is not None:
-            results[happening.key] = happening.result
+        else:
+            results[happening.key] = cast("Result", happening.result)
+    if faults:
+        raise faults[0]
     return results
 
 

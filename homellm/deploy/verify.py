@@ -10,6 +10,7 @@ from homellm.deploy.follow import TICK_S, Broken, Follower, Happening, Health, L
 from homellm.deploy.observe import Subject, observe_ready, read_log
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Options, Ports
+from homellm.deploy.threads import apart
 from homellm.domain.evidence import Evidence
 from homellm.domain.verdicts import Verdict
 from homellm.domain.world import Container
@@ -94,15 +95,19 @@ class _Verification:
             problem = self._until_ready(follower)
             if problem is not None:
                 return Outcome(Evidence(container=self._find(), log=self._summariser.summary()), problem=problem)
-            evidence = observe_ready(
-                self._find(),
-                self._subject,
-                self._summariser.summary(),
-                self._ports,
-                ready_s=self._ports.clock.monotonic() - self._begun,
-                timeout_s=max(TICK_S, self._limits.deadline - self._ports.clock.monotonic()),
-            )
+            # Apart: its one request may take minutes, and Ctrl-C must not wait for it.
+            evidence = apart(self._observe, self._scope)
         return Outcome(evidence, judge_all(self._subject.model, evidence, expected_path=self._subject.expected_path))
+
+    def _observe(self) -> Evidence:
+        return observe_ready(
+            self._find(),
+            self._subject,
+            self._summariser.summary(),
+            self._ports,
+            ready_s=self._ports.clock.monotonic() - self._begun,
+            timeout_s=max(TICK_S, self._limits.deadline - self._ports.clock.monotonic()),
+        )
 
     def _until_ready(self, follower: Follower) -> Problem | None:
         """None once it is ready, else why it never was."""

@@ -124,7 +124,7 @@ def _error(found: Mapping[str, object]) -> str:
 def _json(reply: HttpReply) -> Mapping[str, object] | None:
     try:
         found = json.loads(reply.body)
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter: nested deeper than any answer of a server
         return None
     return _mapping(found) if isinstance(found, dict) else None
 

@@ -25,7 +25,7 @@ def read_outcomes(text: str) -> tuple[Outcome, ...]:
     """The outcomes of a label or record; whatever is no outcome is left out, since then it is asked again."""
     try:
         entries = json.loads(text) if text else []
-    except ValueError:
+    except (ValueError, RecursionError):
         return ()
     if not isinstance(entries, list):
         return ()

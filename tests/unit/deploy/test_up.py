@@ -1,15 +1,18 @@
 """`up` on the fake engine: what serves afterwards, and what is told."""
 
 from dataclasses import replace
+from threading import Event
 
 import pytest
 
 from homellm.deploy.preview import plan
+from homellm.deploy.scope import Scope
 from homellm.deploy.session import Options
 from homellm.domain.events import Note, StepStarted
 from homellm.domain.verdicts import State
 from homellm.domain.world import Listener
 from homellm.errors import EngineRefused, ExitCode, UsageError
+from homellm.ports import HttpReply
 from tests.fakes.behaviour import Behaviour
 from tests.unit.deploy.lab import IMAGE, NAME, PORT, Lab, bad, good_lines, model
 
@@ -219,6 +222,67 @@ def test_a_name_of_the_swap_that_somebody_else_bears_stops_it_before_it_begins(p
     assert only(lab.up(model(parallel=1))).state is State.VERIFIED
 
 
+@pytest.mark.parametrize("path", ["/props", "/v1/chat/completions"])
+def test_an_answer_that_is_nested_without_end_is_no_answer(path):
+    lab = Lab()
+    lab.up(model(parallel=1))
+    deep = b'{"a":' * 100_000
+    lab.http.twist = lambda c, p, r: replace(r, body=deep) if (c.name, p) == (f"{NAME}.next", path) else r
+    report = only(lab.up(model(parallel=3)))
+    assert [p.id for p in report.problems] == ["gate-api"]
+    assert (report.state, lab.slots()) == (State.FAILED, 1)
+
+
+def test_a_record_that_is_nested_without_end_is_none():
+    lab = Lab()
+    lab.up()
+    lab.engine.put_file(NAME, "/.homellm.json", b"[" * 100_000)
+    assert only(lab.up()).state is State.VERIFIED
+
+
+def test_ctrl_c_does_not_wait_for_the_answer_to_the_one_request():
+    lab = Lab()
+    lab.up(model(parallel=1))
+    scope, answer, answered = Scope(), Event(), []
+    usual = lab.http.post
+
+    def silent(url, body, **more):
+        if f"{NAME}.next" not in lab.state.names():
+            return usual(url, body, **more)
+        scope.cancel()
+        answer.wait(60)
+        answered.append(url)
+        return HttpReply(0, error="nothing came")
+
+    lab.http.post = silent
+    report = lab.up(model(parallel=3), scope=scope)
+    assert answered == []
+    answer.set()
+    assert report.exit_code is ExitCode.INTERRUPTED
+    assert (lab.slots(), lab.state.names()[NAME]) == (1, "running")
+
+
+def test_a_fault_of_homellm_itself_leaves_no_server_stopped():
+    """One model meets it; its old server serves again, and the other model's swap is finished."""
+    lab = Lab()
+    others = {one: model(name="embed", port=8082, parallel=one) for one in (1, 2)}
+    lab.up(model(parallel=1), others[1])
+    ports = lab.ports()
+    usual = lab.engine.logs
+
+    def logs(ref, **more):
+        if lab.state.find(ref).name == f"{NAME}.next":
+            raise ZeroDivisionError("a fault")
+        return usual(ref, **more)
+
+    lab.engine.logs = logs
+    with pytest.raises(ZeroDivisionError):
+        lab.up(model(parallel=3), others[2], ports=ports)
+    assert (lab.slots(), lab.slots("nuc-embed")) == (1, 2)
+    assert lab.state.names()[NAME] == lab.state.names()["nuc-embed"] == "running"
+    assert lab.state.by_name(NAME).policy == "unless-stopped"
+
+
 def test_an_unknown_model_name_has_a_near_one():
     with pytest.raises(UsageError) as error:
         Lab().up(only=("smoll",))
@@ -235,6 +299,34 @@ def test_a_crash_loop_is_told_by_the_next_up():
     assert report.state is State.FAILED
     assert report.exit_code is ExitCode.REFUSED
     assert "crashes again and again" in report.problems[0].message
+
+
+def test_a_server_that_was_started_anew_and_still_loads_is_waited_for():
+    """After a boot, say: it runs as declared, so there is nothing to do but to wait and to prove it."""
+    lab = Lab()
+    lab.up()
+    lab.state.behave = lambda image, args, env: Behaviour(
+        lines=tuple((30.0, t) for _, t in good_lines(args)), ready_at_s=30
+    )
+    lab.state.daemon_restart()
+    began_s = lab.state.clock.monotonic()
+    report = only(lab.up())
+    assert titles(lab)[-1:] != ["start X"]
+    assert (report.state, report.changed, report.ready_s is not None) == (State.VERIFIED, False, True)
+    assert lab.state.clock.monotonic() - began_s >= 30
+
+
+def test_a_server_that_was_started_anew_and_dies_while_it_loads():
+    lab = Lab()
+    lab.up(model(restart="no"))
+    lab.state.behave = lambda image, args, env: Behaviour(
+        lines=((1.0, "0.01.000.000 E error: invalid argument: --gone\n"),), exit_at_s=20, exit_code=1, ready_at_s=None
+    )
+    lab.state.crash(NAME, 0)
+    lab.engine.start(NAME)
+    report = only(lab.up(model(restart="no")))
+    assert (report.state, report.exit_code) == (State.FAILED, ExitCode.REFUSED)
+    assert [problem.id for problem in report.problems] == ["flag-unknown"]
 
 
 def test_the_engine_s_warnings_are_told():
