@@ -68,6 +68,7 @@ class Bench:
 
     def __init__(self, folder: Path, image: str, repeats: int) -> None:
         self.folder, self.image, self.repeats = folder, image, repeats
+        self.ports: set[int] = set()
         self.model = folder / "m.gguf"
         self.model.write_bytes(llama().whole())
         plugins = folder / "docker" / "cli-plugins"
@@ -76,7 +77,7 @@ class Bench:
         self.env = {**os.environ, "DOCKER_CONFIG": str(folder / "docker"), "XDG_CACHE_HOME": str(folder / "cache")}
 
     def run(self, many: int) -> None:
-        print(f"{'':34} {'homellm':>9} {'compose':>9} {'ratio':>6}   CPU of homellm", flush=True)
+        print(f"{'':34} {'homellm':>9} {'compose':>9} {'ratio':>6}   CPU of both", flush=True)
         self.row("--help", (*HOMELLM, "--help"), (*COMPOSE, "--help"))
         one = self.nothing_to_do(1)
         several = self.nothing_to_do(many)
@@ -114,11 +115,9 @@ class Bench:
             other.append(self.once(theirs))
             after()
         our, their = (statistics.median(one.wall for one in times) for times in (mine, other))
-        cpu = statistics.median(one.cpu for one in mine)
-        print(
-            f"{name:34} {our * 1000:6.0f} ms {their * 1000:6.0f} ms {our / their:6.2f}   {cpu * 1000:.0f} ms",
-            flush=True,
-        )
+        ours_cpu, theirs_cpu = (statistics.median(one.cpu for one in times) * 1000 for times in (mine, other))
+        line = f"{name:34} {our * 1000:6.0f} ms {their * 1000:6.0f} ms {our / their:6.2f}"
+        print(f"{line}   {ours_cpu:.0f} and {theirs_cpu:.0f} ms", flush=True)
         return our
 
     def once(self, command: Sequence[str]) -> Times:
@@ -133,7 +132,7 @@ class Bench:
 
     def stack(self, count: int, kind: str) -> Path:
         lines = [f"stack: {PREFIX}-{kind}{count}", f"defaults: {{image: '{self.image}'}}", "models:"]
-        lines += [f"  m{n}: {{source: 'gguf:{self.model}', parallel: 2, port: {free_port()}}}" for n in range(count)]
+        lines += [f"  m{n}: {{source: 'gguf:{self.model}', parallel: 2, port: {self.port()}}}" for n in range(count)]
         return self.file(f"{kind}{count}.yaml", lines)
 
     def compose(self, count: int, kind: str, *, wait: bool = False) -> Path:
@@ -148,6 +147,13 @@ class Bench:
             text = "".join(line + (check if line.startswith("    image:") else "") for line in text.splitlines(True))
             assert "healthcheck" in text
         return self.file(f"compose-{kind}{count}.yaml", text.splitlines())
+
+    def port(self) -> int:
+        """A free port that no other container of this run has: nothing holds it before they are started."""
+        while (port := free_port()) in self.ports:
+            pass
+        self.ports.add(port)
+        return port
 
     def file(self, name: str, lines: Sequence[str]) -> Path:
         path = self.folder / name

@@ -18,7 +18,6 @@ from homellm.errors import ExitCode, HomellmError
 _CommandLineError = typer.BadParameter.__mro__[2]
 
 
-
 def run() -> None:
     """`homellm`: the process."""
     sys.exit(finish(main(sys.argv[1:])))
