@@ -15,7 +15,8 @@ from homellm.deploy.session import Emit
 from homellm.deploy.settle import other_at_work, settle, unit_of
 from homellm.deploy.telling import failed_report, serving_report, with_verdicts
 from homellm.deploy.unit import Carried, UnitRun, current_of
-from homellm.deploy.verify import Outcome, failed_gates, refusal, verify
+from homellm.deploy.verify import Outcome, failed_gates, gate_problem, refusal, verify
+from homellm.deploy.witness import OK, find_url
 from homellm.domain.events import Progress
 from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model
@@ -62,6 +63,12 @@ class _Proof:
         if refused is not None:
             raise refused
 
+    def await_ready(self, container: Container) -> None:
+        """For one that nothing was done to and that does not answer yet: somebody started it anew, and it loads."""
+        if container.running and find_url(container, self.job.ports.http)[1].status != OK:
+            self.emit(Progress(self.model.name, "loading"))
+            self.outcomes[:] = [self._follow(container.name, self.subject, self.job.scope)]
+
     def prove_old(self, container: Container, scope: Scope) -> None:
         refused = refusal(
             self._follow(container.name, subject_of_container(container, self.model, self.job.ports), scope),
@@ -81,10 +88,16 @@ def _report(proof: _Proof, carried: Carried, unit: Unit) -> ModelReport:
         report = failed_report(model, carried.error.problems, current)
         failed = failed_gates(proof.outcomes[0].verdicts) if proof.outcomes else ()
         return replace(report, checks=failed, notes=carried.notes or report.notes)
+    if not carried.changed and current is not None:
+        proof.await_ready(current)
+    if proof.outcomes and proof.outcomes[0].problem is not None:
+        return failed_report(model, (proof.outcomes[0].problem,), current_of(unit, proof.job))
     if not proof.outcomes or proof.outcomes[0].evidence.container is None:
         return replace(look(model, current, proof.subject, ports), changed=carried.changed)
     outcome, container = proof.outcomes[0], proof.outcomes[0].evidence.container
     state = judge(outcome.verdicts)
     write_record(container.id, outcome.evidence, outcome.verdicts, state, ports)
-    report = replace(serving_report(model, current, state), ready_s=outcome.evidence.ready_s, changed=True)
+    gates = tuple(gate_problem(gate, model.name) for gate in failed_gates(outcome.verdicts))
+    report = replace(serving_report(model, current, state), ready_s=outcome.evidence.ready_s, problems=gates)
+    report = replace(report, changed=carried.changed)
     return with_verdicts(report, outcome.verdicts, outcome.evidence)

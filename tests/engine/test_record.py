@@ -211,3 +211,16 @@ class TestWhatAnEarlierRunSaid:
         found = checks(cli("check", "--format", "json"), code=5)
         assert (found["cache-reuse"]["verdict"], found["cache-reuse"]["source"]) == ("fail", "record")
         assert get(port, "/props")["total_slots"] == 2
+
+
+def test_up_waits_for_a_server_that_somebody_restarted(cli, stack_file, instant_image, tiny_lfm2, docker_api, prefix):
+    """It runs as declared and still loads: there is nothing to do but to wait, and then to prove it."""
+    model = {"source": f"gguf:{tiny_lfm2}", "image": instant_image, "parallel": 2, "ctx": 512, "port": free_port()}
+    stack_file({"m": model | {"env": {"INSTANT_READY_AFTER_S": "5"}}})
+    assert cli("up").code == 0
+    docker_api.restart(f"{prefix}-m", timeout=10)
+    started = docker_api.inspect_container(f"{prefix}-m")["State"]["StartedAt"]
+    result = cli("up", "--format", "json")
+    assert set(told(checks(result), "verdict", ("ready", "slots", "ctx", "api")).values()) == {"pass"}
+    assert docker_api.inspect_container(f"{prefix}-m")["State"]["StartedAt"] == started
+    assert record_of(docker_api, f"{prefix}-m")["started_at"] == started
