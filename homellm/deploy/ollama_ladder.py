@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from homellm.deploy.job import Job
-from homellm.deploy.ollama_load import in_memory, load, observe, remember, why_not_loaded
+from homellm.deploy.ollama_load import let_go, load, observe, remember, why_not_loaded
 from homellm.deploy.ollama_models import Named, bring
 from homellm.deploy.ollama_record import ServerRecord, outcomes_of, read_server_record, update_server_record
 from homellm.deploy.ollama_server import Reached
@@ -177,7 +177,7 @@ class _Climb:
         if space.verdict == "too-big":
             return replace(failed, problem="too-big", reason=space.reason)
         if space.verdict == "unload-first":
-            self.unloaded = self._let_go() or self.unloaded
+            self.unloaded = let_go(self.named, self.reached) or self.unloaded
         report = self._move(carried, begun)
         self.reports[begun.rung] = report
         tried = successor_hash(carried.model, self.job)
@@ -195,13 +195,6 @@ class _Climb:
         for phrase in carried.lost:
             self.emit(Note(f"llama-server serves it without {phrase}", model=self.model.name))
 
-    def _let_go(self) -> bool:
-        """Have Ollama unload its copy; whether there was one."""
-        if in_memory(self.named, self.reached) is None:
-            return False
-        self.reached.api.unload(self.named.name)
-        return True
-
     # --- the end
 
     def _end(self, end: End, asked: Asked) -> ModelReport:
@@ -209,7 +202,7 @@ class _Climb:
         if end.rung in (None, "ollama"):
             return replace(self._on_ollama(end), fallback=fallback)
         report = self.reports.get(str(end.rung)) or self._look_again(end)
-        self._let_go()
+        let_go(self.named, self.reached)
         shadow = shadow_load(self.model, self.reached.server, observe(self.model, self.named, self.reached, self.job))
         return with_shadow(replace(report, fallback=fallback), shadow)
 

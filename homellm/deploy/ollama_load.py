@@ -23,6 +23,8 @@ from homellm.gpu import resolve
 
 #: A line is in the engine's log milliseconds after it was written.
 LOG_LAG_S = 5.0
+#: An idle model is out of memory in a moment; one that answers somebody leaves when it has.
+UNLOAD_S = 10.0
 
 
 def load(model: Model, named: Named, reached: Reached, job: Job, emit: Emit) -> OllamaEvidence:
@@ -77,6 +79,27 @@ def in_memory(named: Named, reached: Reached) -> LoadedModel | None:
     wanted, loaded = parse_name(named.name), reached.api.loaded()
     by_name = next((one for one in loaded if parse_name(one.name).same(wanted)), None)
     return by_name or next((one for one in loaded if one.digest and one.digest == named.stored.digest), None)
+
+
+def let_go(named: Named, reached: Reached) -> bool:
+    """Have Ollama unload its copy, and wait until it is gone; whether there was one.
+
+    Ollama answers before it is done (seen at 0.24 and 0.33), and whoever needs the memory must not come too early. One
+    that a client keeps busy, or loads again at once, is still there afterwards.
+    """
+    from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed  # noqa: PLC0415 - heavy
+
+    if in_memory(named, reached) is None:
+        return False
+    reached.api.unload(named.name)
+    attempts: Retrying = Retrying(
+        retry=retry_if_result(lambda loaded: loaded is not None),
+        stop=stop_after_delay(UNLOAD_S),
+        wait=wait_fixed(0.1),
+        retry_error_callback=lambda _state: None,
+    )
+    attempts(in_memory, named, reached)
+    return True
 
 
 def remember(model: Model, named: Named, evidence: OllamaEvidence) -> ServerRecord:

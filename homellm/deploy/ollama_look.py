@@ -45,7 +45,7 @@ def check_on_ollama(model: Model, job: Job) -> ModelReport:
     asked = replace(model, embedding=embeds(model, named))
     evidence = replace(evidence, chat=ask_token(reached.url, asked, job.ports.http, None, TOKEN_S))
     stays = fallback is not None and fallback.rung == "ollama"
-    end = End("ollama", "degraded" if stays else "verified", fallback.reason if fallback and stays else "")
+    end = End("ollama", "degraded" if stays else "verified")
     verdicts = judge_ollama(model, server, evidence)
     return replace(ollama_report(model, job.stack, reached, evidence, verdicts, end), fallback=fallback, changed=False)
 

@@ -162,13 +162,13 @@ def _after_refusal(asked: Asked, trial: Outcome, known: dict[RungName, Outcome])
     """Fewer slots than asked."""
     why = refusal(asked, trial)
     if asked.policy == "none":  # also for one that has moved before it was forbidden
-        return _stays(why, "fallback: none keeps it there", "Remove `fallback: none`, or ask for fewer slots.")
+        return _stays("fallback: none keeps it there", "Remove `fallback: none`, or ask for fewer slots.")
     for name in FALLBACKS:
         if name in known and known[name].served:
             return End(name, "verified")
     if asked.family in UNLOADABLE or trial.refused in UNLOADABLE:
         family = trial.refused if trial.refused in UNLOADABLE else asked.family
-        return _stays(why, f"no build of llama-server loads {family}", "Take a newer model of the same kind.")
+        return _stays(f"no build of llama-server loads {family}", "Take a newer model of the same kind.")
     skipped: list[tuple[RungName, str]] = []
     for name in FALLBACKS:
         if name in known:
@@ -177,7 +177,7 @@ def _after_refusal(asked: Asked, trial: Outcome, known: dict[RungName, Outcome])
         if obstacle is None:
             return Rung(name, why, tuple(skipped))
         skipped.append((name, obstacle))
-    return _ended(why, known, skipped)
+    return _ended(known, skipped)
 
 
 def _obstacle(name: RungName, asked: Asked, trial: Outcome, known: dict[RungName, Outcome]) -> str | None:
@@ -211,11 +211,11 @@ def _of_surroundings(problem: str) -> bool:
     return problem in _SURROUNDINGS or problem.startswith(_SURROUNDINGS_BEGIN)
 
 
-def _ended(why: str, known: dict[RungName, Outcome], skipped: Sequence[tuple[RungName, str]]) -> End:
+def _ended(known: dict[RungName, Outcome], skipped: Sequence[tuple[RungName, str]]) -> End:
     """Every rung has failed or was passed over."""
     failed = [f"{name}: {known[name].reason or known[name].problem}" for name in FALLBACKS if name in known]
     passed = [f"{name}: {reason}" for name, reason in skipped]
-    return _stays(why, "; ".join(failed + passed), _hint(known, skipped))
+    return _stays("; ".join(failed + passed), _hint(known, skipped))
 
 
 def _hint(known: dict[RungName, Outcome], skipped: Sequence[tuple[RungName, str]]) -> str:
@@ -229,8 +229,9 @@ def _hint(known: dict[RungName, Outcome], skipped: Sequence[tuple[RungName, str]
     return "Ask for one slot, or choose another model."
 
 
-def _stays(why: str, because: str, hint: str) -> End:
-    return End("ollama", "degraded", f"{why}. It stays there: {because}", hint)
+def _stays(because: str, hint: str) -> End:
+    """Why Ollama gave fewer slots is told by `fallback_of`; this is why nothing else serves."""
+    return End("ollama", "degraded", f"It stays on Ollama: {because}.", hint)
 
 
 def refusal(asked: Asked, trial: Outcome) -> str:

@@ -63,7 +63,8 @@ def stored(name: str, digest: str, family: str) -> StoredModel:
 class FakeOllamas:
     """Every Ollama of one machine. `models` are in its store, `refused` the families that get one slot.
 
-    `version` is what servers say from now on. `loads` are all loads that were asked for. `dies` makes a load fail.
+    `version` is what servers say from now on. `loads` are all loads that were asked for. `dies` makes a load fail. A
+    model that is unloaded is still seen `lingers` times, as the real one answers before it is done.
     """
 
     state: FakeState
@@ -71,8 +72,10 @@ class FakeOllamas:
     refused: frozenset[str] = frozenset({"lfm2"})
     version: str = VERSION
     dies: bool = False
+    lingers: int = 0
     loads: list[str] = field(default_factory=list)
     in_memory: dict[tuple[str, int], dict[str, LoadedModel]] = field(default_factory=dict)
+    leaving: dict[str, int] = field(default_factory=dict)
 
     def api(self, url: str) -> FakeApi:
         return FakeApi(self, url)
@@ -121,13 +124,23 @@ class FakeApi:
         return tuple(ListedModel(m.name, m.digest, m.size_bytes, m.family) for m in self.ollamas.models)
 
     def loaded(self) -> tuple[LoadedModel, ...]:
-        return tuple(self._memory(self._server()).values())
+        memory = self._memory(self._server())
+        seen = tuple(memory.values())
+        for name in [name for name in memory if name in self.ollamas.leaving]:
+            self.ollamas.leaving[name] -= 1
+            if self.ollamas.leaving[name] <= 0:
+                del memory[name], self.ollamas.leaving[name]
+        return seen
 
     def load(self, model: str, **options: Any) -> FakeLoad:
         return FakeLoad(self, model)
 
     def unload(self, model: str) -> None:
-        self._memory(self._server()).pop(str(parse_name(model)), None)
+        memory, name = self._memory(self._server()), str(parse_name(model))
+        if name in memory and self.ollamas.lingers:
+            self.ollamas.leaving[name] = self.ollamas.lingers
+        else:
+            memory.pop(name, None)
 
     def _server(self) -> FakeContainer:
         port = urlsplit(self.url).port

@@ -178,3 +178,11 @@ def test_a_shadow_is_let_go():
     assert only(lab.up(hybrid())).state is State.VERIFIED
     assert api.loaded() == ()
     assert lab.state.by_name(MOVED).body["Image"] == IMAGE
+
+
+def test_a_copy_that_takes_its_time_to_leave_is_no_shadow():
+    lab = lab_on("llama-server")
+    lab.ollamas.lingers = 2
+    report = only(lab.up(hybrid()))
+    assert report.state is State.VERIFIED
+    assert {check.id: check.observed for check in report.checks}["shadow-load"] is False

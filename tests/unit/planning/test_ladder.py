@@ -98,8 +98,8 @@ class TestRungs:
         assert isinstance(end, End)
         assert (end.rung, end.state) == ("ollama", "degraded")
         assert end.reason == (
-            f"{WHY}. It stays there: llama-server: wrong array length; bundled: died; "
-            "source: no fallback_source is declared"
+            "It stays on Ollama: llama-server: wrong array length; bundled: died; "
+            "source: no fallback_source is declared."
         )
         assert "fallback_source" in end.hint
 
