@@ -7,12 +7,14 @@ from itertools import pairwise
 from typing import Any
 
 from homellm.domain.ollama_names import parse_name
-from homellm.domain.stack import DEFAULT_OLLAMA, KvCacheType
+from homellm.domain.stack import DEFAULT_OLLAMA, KvCacheType, Source
 from homellm.loading.findings import Findings
 from homellm.loading.merge import MergedModel
 from homellm.loading.paths import shorten, where
 from homellm.loading.values import nearest
 
+#: The context of a model that names none (docs/stack-file.md).
+_CTX = 4096
 _ONLY_WITH_OLLAMA = ("server", "fallback", "fallback_source")
 
 
@@ -43,6 +45,7 @@ def settle_servers(models: Sequence[MergedModel], servers: Sequence[MergedModel]
     for server in servers:
         on_it = [m for m in models if m.values["runner"] == "ollama" and m.values.get("server") == server.name]
         _check_parallel(server, on_it, findings)
+        _check_contexts(server, on_it, findings)
         _check_names(server, on_it, findings)
         _take_over(server, on_it, findings)
 
@@ -91,6 +94,36 @@ def _check_parallel(server: MergedModel, models: Sequence[MergedModel], findings
                 f"in `{shorten(second.name)}`."
             )
             findings.add("parallel-differs", _mark(second, "parallel"), message, hint, second.name)
+
+
+def _check_contexts(server: MergedModel, models: Sequence[MergedModel], findings: Findings) -> None:
+    """Ollama has each weights' file in memory once (`schedulerModelKey` in server/sched.go): with one context."""
+    seen: dict[str, MergedModel] = {}
+    for model in models:
+        source = model.values.get("source")
+        if source is None or "ctx" in model.wrong:
+            continue
+        first = seen.setdefault(_weights(source), model)
+        asked = [one.values.get("ctx", _CTX) for one in (first, model)]
+        if asked[0] != asked[1]:
+            message = (
+                f"models {_told(first, model, 'ctx')} are the same weights on the Ollama server "
+                f"`{shorten(server.name)}` with {asked[0]} and {asked[1]} tokens a slot: it has them in memory once, "
+                "so each request to one would put out the other"
+            )
+            hint = (
+                "Give both the same `ctx`, set `runner: llama-server` at one of them, or declare a second server under "
+                "`ollama:`."
+            )
+            findings.add("contradiction", _mark(model, "ctx"), message, hint, model.name)
+
+
+def _weights(source: Source) -> str:
+    """What two sources share that mean the same model."""
+    try:
+        return str(parse_name(source.ref)).lower() if source.kind == "ollama" else str(source)
+    except ValueError:
+        return str(source)
 
 
 def _told(first: MergedModel, second: MergedModel, key: str) -> str:

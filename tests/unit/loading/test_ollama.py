@@ -259,6 +259,22 @@ def test_a_model_that_says_no_parallel_has_one_slot() -> None:
     assert "(3 and 1)" in problem.message
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("source: ollama:a, ctx: 1024", "source: ollama:a:latest, ‸ctx: 2048"),
+        ("source: ollama:a, ctx: 1024", "source: ollama:library/A"),
+        ("source: gguf:/a, runner: ollama, ctx: 1024", "source: gguf:/a, runner: ollama, ‸ctx: 2048"),
+    ],
+)
+def test_the_same_weights_have_one_context(first: str, second: str) -> None:
+    x = "x" if "‸" in second else "‸x"
+    problem = complaint(f"stack: home\nmodels:\n  a: {{{first}}}\n  {x}: {{{second}}}\n")
+    assert problem.id == "contradiction"
+    assert "each request to one would put out the other" in problem.message
+    assert "runner: llama-server" in problem.hint
+
+
 def test_contexts_may_differ() -> None:
     stack = loaded("stack: s\nmodels:\n  a: {source: ollama:a, ctx: 1024}\n  b: {source: ollama:b, ctx: 2048}\n")
     assert [model.ctx for model in stack.models] == [1024, 2048]
