@@ -27,6 +27,7 @@ _MEMORY = frozenset({"out-of-memory", "model-too-large", "does-not-fit", "too-bi
 #: Failures that lie in what stands around every server of ours: another build would meet them again.
 _SURROUNDINGS = frozenset(
     {"port-taken", "name-taken", "cpus-unavailable", "locked", "mlock-capped", "disk-full", "no-render-node", "no-kfd"}
+    | {"stopped", "killed", "container-gone"}  # somebody ended it, a daemon that restarted perhaps
 )
 #: Failures that lie in the file, the build, or the memory that the same container would take again.
 _LASTING = frozenset(

@@ -137,5 +137,6 @@ def test_what_fits_neither_beside_it_nor_in_its_place_is_not_started(canary, doc
     canary.file()
     result = canary.cli("up")
     assert result.code == 5, result
-    assert "MiB" in result.stdout or "GiB" in result.stdout
+    assert "llama-server: it needs" in result.stdout
+    assert f"{prefix}-hybrid.next:" not in tried(result)
     assert leftovers(docker_api, prefix) == [f"homellm-{prefix}", f"{prefix}-main"]

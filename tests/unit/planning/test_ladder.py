@@ -151,7 +151,9 @@ class TestRungs:
         assert isinstance(step, Rung)
         assert step.name == "source"
 
-    @pytest.mark.parametrize("problem", ["port-taken", "gpu-not-there", "nvidia-toolkit-missing", "disk-full"])
+    @pytest.mark.parametrize(
+        "problem", ["port-taken", "gpu-not-there", "nvidia-toolkit-missing", "disk-full", "stopped"]
+    )
     def test_what_every_server_would_meet_ends_it(self, problem):
         end = next_rung(replace(ASKED, has_source=True), [REFUSED, failed("llama-server", problem, "held by nginx")])
         assert isinstance(end, End)
@@ -168,6 +170,35 @@ class TestRungs:
             "llama-server", "verified"
         )
         assert next_rung(ASKED, [REFUSED, served("ollama")]) == End("ollama", "verified")
+
+
+class TestWhatLasts:
+    @pytest.mark.parametrize(
+        ("problem", "lasts"),
+        [
+            ("arch-unknown", True),
+            ("blob-incompatible", True),
+            ("out-of-memory", True),
+            ("gate-slots", True),
+            ("port-taken", False),
+            ("too-big", False),
+            ("registry-unreachable", False),
+            ("timeout", False),
+            ("killed", False),
+        ],
+    )
+    def test_a_failure_counts_later_where_it_cannot_pass(self, problem, lasts):
+        assert failed("bundled", problem).lasts is lasts
+
+    def test_what_served_and_what_was_counted_count_later(self):
+        assert served("source").lasts
+        assert REFUSED.lasts
+        assert not Outcome("ollama", KEY, served=False, problem="load-failed").lasts
+
+    def test_none_forbids_what_an_earlier_run_did(self):
+        end = next_rung(replace(ASKED, policy="none"), [REFUSED, served("llama-server")])
+        assert isinstance(end, End)
+        assert (end.rung, end.state) == ("ollama", "degraded")
 
 
 class TestReasons:
