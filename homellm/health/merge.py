@@ -9,7 +9,7 @@ from homellm.domain.evidence import LogSummary
 from homellm.domain.signals import Signal
 
 #: What grows while a server runs: the later or larger word holds.
-_GROWING = ("ready", "slots_used", "cache_reused", "known")
+_GROWING = ("ready", "slots_used", "cache_reused", "known", "found_no_gpu")
 
 
 def merge(log: LogSummary, recorded: LogSummary) -> tuple[LogSummary, frozenset[str]]:

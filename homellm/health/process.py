@@ -9,7 +9,7 @@ from homellm.domain.signals import Signal
 from homellm.health.devices import CPU, full_name, gpu_names, is_software, on_host, table_name
 from homellm.health.load import LoadState
 from homellm.health.problems import Problems
-from homellm.health.rules_flags import DEVICE_HINT
+from homellm.health.rules_flags import DEVICE_HINT, NO_GPU_HINT
 
 Phase = Literal["starting", "loading", "running", "ended"]
 
@@ -18,7 +18,7 @@ _ONCE = frozenset(("server-init", "build", "verbosity"))
 #: What the argument parser writes: whenever it comes, a process has begun.
 _ARGUMENTS = frozenset(("flag-deprecated", "flag-unknown", "setting-invalid"))
 #: What comes early, in some builds only with the first load: it begins a process after one that served or ended.
-_EARLY = frozenset(("backend", "system-info", "no-gpu"))
+_EARLY = frozenset(("backend", "system-info", "no-devices", "no-gpu"))
 #: What libraries and the argument parser write without the server's prefix, also where it has one.
 _UNSTAMPED = re.compile(
     r"ggml_|GGML_|load_backend|AMX |CUDA error|ROCm error|terminate called|  what\(\)|  Device \d|warning: |error[: ]|"
@@ -48,6 +48,7 @@ class ProcessState:
         self.verbosity: int | None = None
         self.threads: int | None = None
         self.devices: dict[str, Signal] = {}
+        self._no_devices: Signal | None = None
         self._problems = Problems()
         self._once: set[str] = set()
 
@@ -132,6 +133,8 @@ class ProcessState:
                 self.verbosity = int(str(facts["level"]))
             case "system-info":
                 self.threads = int(str(facts["n_threads"]))
+            case "no-devices":
+                self._no_devices = signal
             case "device-listed" | "device-used" if len(self.devices) < _MOST_DEVICES:
                 self.devices[str(facts["device"])] = signal
 
@@ -166,8 +169,13 @@ class ProcessState:
                 ", ".join(table_name(row.device) for row in load.rows if row.model_mib and not on_host(row.device))
                 or CPU
             )
+        return CPU if self.found_no_gpu and not self._gpus_listed() else None
+
+    @property
+    def found_no_gpu(self) -> bool:
+        """Whether a backend looked for a GPU and found none, be it a problem or not."""
         no_gpu = any(problem.id == "no-gpu" and not problem.fatal for problem in self._raw_problems())
-        return CPU if no_gpu and not self._gpus_listed() else None
+        return no_gpu or self._no_devices is not None
 
     @property
     def device_pci(self) -> str | None:
@@ -194,6 +202,8 @@ class ProcessState:
         device = self.device
         found = [p for p in self._raw_problems() if p.id != "no-gpu" or p.fatal or device in (None, CPU)]
         known = {problem.id for problem in found}
+        if "no-gpu" not in known and device == CPU and self._claims_offload() and (line := self._no_devices):
+            found.append(Signal("no-gpu", line.line, {"count": 1}, problem=True, hint=NO_GPU_HINT))
         if "cpu-device" not in known and (line := self._software_device()):
             found.append(Signal("cpu-device", line.line, {"count": 1}, problem=True, hint=DEVICE_HINT))
         if self._partial() and self.load.offload_line is not None:
@@ -201,6 +211,10 @@ class ProcessState:
                 Signal("layers-partial", self.load.offload_line.line, {"count": 1}, problem=True, hint=_LAYERS_HINT)
             )
         return tuple(found)
+
+    def _claims_offload(self) -> bool:
+        """Whether layers were to be on a GPU: the claim proves no GPU, and does prove that one was asked for."""
+        return self.load.offloaded is not None and self.load.offloaded[0] > 0
 
     def _software_device(self) -> Signal | None:
         """The line that names a driver on the CPU, where that is the device in use."""

@@ -42,7 +42,7 @@ _TEMPLATE = (
     "The server tried one chat with this template and it failed; its next lines say where. Mend it, use the one of the "
     "model's makers, or remove chat_template_file: the model's own is used then."
 )
-_NO_GPU = (
+NO_GPU_HINT = (
     "Everything runs on the CPU. Check that the image has a backend for this GPU, that its device node and group are "
     "passed into the container, and that no variable hides it; homellm check tells which."
 )
@@ -122,12 +122,13 @@ FLAG_RULES: tuple[Rule, ...] = (
     ),
     *problems(
         "no-gpu",
-        _NO_GPU,
+        NO_GPU_HINT,
         "no usable GPU found",
         ("ompiled with", r"(?:[Nn]ot compiled with|llama\.cpp was compiled without support for) GPU offload"),
-        ("No devices found", r"ggml_vulkan: No devices found"),
         ("-capable device is detected", _GPU_ERROR + r"no (?:CUDA|ROCm|HIP)-capable device is detected"),
     ),
+    # Every image with Vulkan says so on a machine without a GPU: a problem only where one was asked for.
+    Rule("no-devices", "No devices found", r"ggml_vulkan: No devices found"),
     *problems("no-gpu", _NO_DRIVER, ("libcuda.so", r".*libcuda\.so\S*: cannot open shared object")),
     *problems("cpu-device", DEVICE_HINT, "Device type is CPU"),
     *problems(
@@ -142,7 +143,7 @@ FLAG_RULES: tuple[Rule, ...] = (
         ("version mismatch", "(?:Failed to initialize NVML: )?[Dd]river/library version mismatch"),
     ),
     # Whatever else keeps CUDA or ROCm from starting: no device of theirs is used.
-    *problems("no-gpu", _NO_GPU, ("failed to initialize ", r"failed to initialize (?:CUDA|ROCm): (?P<why>.*)")),
+    *problems("no-gpu", NO_GPU_HINT, ("failed to initialize ", r"failed to initialize (?:CUDA|ROCm): (?P<why>.*)")),
     *problems("cpu-unsupported", CPU_HINT, ("llegal instruction", _SHELL + "[Ii]llegal instruction"), fatal=True),
     *problems(
         "port-in-use",

@@ -42,6 +42,7 @@ def summarise(process: ProcessState, problems: tuple[Signal, ...]) -> LogSummary
         pool_tokens=_int(load, "n_ctx"),
         cache_reused=load.cache_reused,
         known=process.known,
+        found_no_gpu=process.found_no_gpu,
     )
 
 

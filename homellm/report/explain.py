@@ -113,7 +113,8 @@ def _device(summary: LogSummary) -> str:
         return f"The log does not tell which device it runs on{more}."
     if summary.device == _CPU:
         if not summary.ready:
-            return "It found no GPU to run on."
+            asked = any(problem.id == "no-gpu" for problem in summary.problems)
+            return "It found no GPU to run on." if asked else ""
         claimed = ": no layer is on a GPU, whatever it says of offloading" if summary.layers_offloaded else ""
         return f"It runs on the CPU{claimed}."
     layers = f", {summary.layers_offloaded.replace('/', ' of ')} layers" if summary.layers_offloaded else ""

@@ -50,7 +50,7 @@ def test_a_good_start(explained, form):
     assert (found["ready"], found["slots"], found["ctx_per_slot"], found["kv_unified"]) == (True, 3, 2048, False)
     assert (found["device"], found["slots_used"]) == ("cpu", 0)
     assert found["memory"][0]["device"] == "Host"
-    assert not found["ids"] - {"no-auth", "no-gpu"}
+    assert not found["ids"] - {"no-auth"}
 
 
 def test_without_a_number_of_slots_four_share_one_pool(explained):

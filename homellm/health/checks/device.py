@@ -88,7 +88,7 @@ def _unseen(case: Case, asked: str) -> Verdict:
 
 def _may_hide_a_gpu(case: Case) -> bool:
     """Whether only buffers of the CPU are left of a log that has lost its beginning, and with it perhaps the GPU's."""
-    return not case.whole_load and bool(case.log.weights_mib) and not case.log_says("no-gpu")
+    return not case.whole_load and bool(case.log.weights_mib) and not case.log.found_no_gpu
 
 
 def offload(case: Case) -> Verdict | None:

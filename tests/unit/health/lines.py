@@ -44,7 +44,6 @@ PROBLEMS: tuple[tuple[str, str], ...] = (
         "warning: failed to mlock 30224384-byte buffer (after previously locking 0 bytes): Cannot allocate memory",
     ),
     ("no-gpu", "warning: no usable GPU found, --gpu-layers option will be ignored"),
-    ("no-gpu", "0.00.031.977 I ggml_vulkan: No devices found."),
     ("no-gpu", 'error while handling argument "--device": invalid device: Vulkan0'),
     ("no-gpu", "invalid device: Vulkan0"),
     ("no-gpu", "ggml_cuda_init: failed to initialize CUDA: no CUDA-capable device is detected"),
@@ -188,6 +187,7 @@ PROBLEMS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 FACTS: tuple[tuple[str, dict[str, object], str], ...] = (
+    ("no-devices", {}, "0.00.031.977 I ggml_vulkan: No devices found."),
     (
         "slots",
         {"n_slots": 3, "n_ctx": 2048, "kv_unified": False},

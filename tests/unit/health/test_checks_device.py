@@ -92,6 +92,12 @@ class TestDevice:
         claims = "load_backend: loaded Vulkan backend from x\nload_tensors: offloaded 31/31 layers to GPU\n"
         assert self.device(logs.read(claims)).verdict == "unknown"
 
+    def test_a_log_that_lost_its_beginning_still_says_that_no_gpu_was_found(self) -> None:
+        log = LogSummary(device="cpu", weights_mib={"CPU_Mapped": 92.1})
+        lost = replace(SEEN, log=log, log_from_start=False, gpu=IRIS)
+        assert check("device", self.MODEL, lost).verdict == "unknown"
+        assert check("device", self.MODEL, replace(lost, log=replace(log, found_no_gpu=True))).verdict == "fail"
+
     def test_a_server_that_found_no_gpu_fails(self) -> None:
         assert self.device(logs.read(logs.data("b11669-nodevice"))).verdict == "fail"
 

@@ -70,7 +70,7 @@ EXPECTED: dict[str, Told] = {
     "v11434-b-auto": Told(slots=4, ctx=8192, unified=True, problems="no-auth"),
     # b11669
     "v11669-a": Told(slots=3, ctx=2048, problems="no-auth"),
-    "v11669-a-lv4": Told(slots=3, ctx=2048, device="cpu", problems="no-auth no-gpu", memory_rows=1),
+    "v11669-a-lv4": Told(slots=3, ctx=2048, device="cpu", problems="no-auth", memory_rows=1),
     "v11669-lavapipe": Told(
         slots=3, ctx=512, device=LLVMPIPE, layers="31/31", problems="no-auth cpu-device", memory_rows=2
     ),
@@ -83,15 +83,15 @@ EXPECTED: dict[str, Told] = {
     "b11669-badvalue2": failed("setting-invalid"),
     "b11669-badvalue3": failed("setting-invalid"),
     "b11669-busy": Told(slots=3, ctx=1024, used=3, problems="no-auth"),
-    "b11669-colors": Told(slots=1, ctx=512, device="cpu", problems="no-auth no-gpu", memory_rows=1),
+    "b11669-colors": Told(slots=1, ctx=512, device="cpu", problems="no-auth", memory_rows=1),
     "b11669-cpuoom": failed("no-auth"),  # killed: the exit code tells, the log does not
-    "b11669-embedding-lv4": Told(slots=2, ctx=512, device="cpu", problems="no-auth no-gpu", memory_rows=1),
+    "b11669-embedding-lv4": Told(slots=2, ctx=512, device="cpu", problems="no-auth", memory_rows=1),
     "b11669-embedreq": Told(slots=2, ctx=512, used=2, problems="no-auth"),
     "b11669-empty": failed("no-auth not-gguf"),
     "b11669-envbad": failed("setting-invalid"),
     "b11669-envover": Told(slots=3, ctx=512, problems="no-auth"),
     "b11669-fa-req": failed("no-auth flash-attn-required"),
-    "b11669-faoff": Told(slots=1, ctx=512, device="cpu", problems="no-auth no-gpu", memory_rows=1),
+    "b11669-faoff": Told(slots=1, ctx=512, device="cpu", problems="no-auth", memory_rows=1),
     "b11669-fit-abort": Told(slots=1, ctx=4096, problems="no-auth fit-aborted"),
     "b11669-fit-ctx-lv4": Told(
         slots=1,
@@ -104,13 +104,11 @@ EXPECTED: dict[str, Told] = {
     "b11669-fit-layers-lv4": Told(
         slots=1, ctx=4096, device=LLVMPIPE, layers="0/31", problems="no-auth cpu-device layers-partial", memory_rows=2
     ),
-    "b11669-hybrid": Told(
-        slots=2, ctx=8192, device="cpu", used=1, problems="no-auth no-gpu prompt-cache-lost", memory_rows=1
-    ),
+    "b11669-hybrid": Told(slots=2, ctx=8192, device="cpu", used=1, problems="no-auth prompt-cache-lost", memory_rows=1),
     "b11669-jsonl": Told(slots=2, ctx=1024, device="cpu", problems="no-auth", memory_rows=1),
-    "b11669-jsonl-lv4": Told(slots=2, ctx=1024, device="cpu", problems="no-auth no-gpu", memory_rows=1),
+    "b11669-jsonl-lv4": Told(slots=2, ctx=1024, device="cpu", problems="no-auth", memory_rows=1),
     "b11669-kvfull": Told(slots=4, ctx=1024, unified=True, used=4, problems="no-auth kv-exhausted"),
-    "b11669-kvq8": Told(slots=1, ctx=512, device="cpu", problems="no-auth no-gpu", memory_rows=1),
+    "b11669-kvq8": Told(slots=1, ctx=512, device="cpu", problems="no-auth", memory_rows=1),
     "b11669-lavapipe-jsonl": Told(
         slots=2, ctx=512, device=LLVMPIPE, layers="10/31", problems="no-auth cpu-device layers-partial", memory_rows=2
     ),
@@ -118,12 +116,12 @@ EXPECTED: dict[str, Told] = {
     "b11669-lavapipe-partial": Told(
         slots=2, ctx=512, device=LLVMPIPE, layers="10/31", problems="no-auth cpu-device layers-partial", memory_rows=2
     ),
-    "b11669-level5-cut": Told(slots=2, ctx=512, device="cpu", used=1, problems="no-auth no-gpu", memory_rows=1),
+    "b11669-level5-cut": Told(slots=2, ctx=512, device="cpu", used=1, problems="no-auth", memory_rows=1),
     "b11669-lfm2-arr": failed("no-auth blob-incompatible"),
     "b11669-lfm2-ollama": failed("no-auth blob-incompatible"),
-    "b11669-lv4": Told(slots=3, ctx=2048, device="cpu", problems="no-auth no-gpu", memory_rows=1),
+    "b11669-lv4": Told(slots=3, ctx=2048, device="cpu", problems="no-auth", memory_rows=1),
     "b11669-missing-jsonl": failed("no-auth model-missing"),
-    "b11669-mlock-cap": Told(slots=1, ctx=1024, device="cpu", problems="no-auth no-gpu", memory_rows=1),
+    "b11669-mlock-cap": Told(slots=1, ctx=1024, device="cpu", problems="no-auth", memory_rows=1),
     "b11669-mlock-nocap-jsonl": Told(slots=1, ctx=1024, device="cpu", problems="no-auth mlock-failed", memory_rows=1),
     "b11669-ngl-nogpu": Told(slots=2, ctx=512, device="cpu", problems="no-auth no-gpu"),
     "b11669-ngl-nogpu-lv4": Told(slots=2, ctx=512, device="cpu", problems="no-auth no-gpu", memory_rows=1),
@@ -136,10 +134,10 @@ EXPECTED: dict[str, Told] = {
     "b11669-restart": Told(slots=2, ctx=512, problems="no-auth"),
     "b11669-router": Told(slots=2, ctx=512, used=1, problems="no-auth model-corrupt"),
     "b11669-sleep": Told(slots=2, ctx=512, used=1, problems="no-auth"),
-    "b11669-sleep-lv4": Told(slots=2, ctx=512, device="cpu", used=1, problems="no-auth no-gpu", memory_rows=1),
+    "b11669-sleep-lv4": Told(slots=2, ctx=512, device="cpu", used=1, problems="no-auth", memory_rows=1),
     "b11669-text": failed("no-auth not-gguf"),
     "b11669-toolong": Told(slots=2, ctx=512, used=0, problems="no-auth"),
-    "b11669-trunc-lv4": failed("no-auth no-gpu model-corrupt", device="cpu"),
+    "b11669-trunc-lv4": failed("no-auth model-corrupt", device="cpu"),
     "b11669-unknownflag": failed("flag-unknown"),
     "b11669-vkoom": failed("no-auth out-of-memory"),
     # Ollama

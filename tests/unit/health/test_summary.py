@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from itertools import zip_longest
 
 from homellm.health.server_log import MOST_CHILDREN, ServerLog
@@ -239,6 +241,30 @@ def test_a_vulkan_backend_that_finds_nothing_is_no_problem_beside_a_cuda_gpu() -
     summary = logs.read(log + buffer)
     assert summary.device == "CUDA0 NVIDIA GeForce RTX 3070"
     assert logs.problem_ids(summary) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "offloaded", "problems"),
+    [
+        ("", "", []),
+        ("", "load_tensors: offloaded 0/31 layers to GPU\n", []),
+        ("", "load_tensors: offloaded 31/31 layers to GPU\n", ["no-gpu"]),
+        ("warning: no usable GPU found, --gpu-layers option will be ignored\n", "", ["no-gpu"]),
+    ],
+)
+def test_finding_no_gpu_is_a_problem_only_where_one_was_asked_for(
+    before: str, offloaded: str, problems: list[str]
+) -> None:
+    log = (
+        f"{before}ggml_vulkan: No devices found.\n"
+        "srv    load_model: loading model '/m/x.gguf'\n"
+        f"load_tensors: loading model tensors\n{offloaded}"
+        "load_tensors:   CPU_Mapped model buffer size =    92.10 MiB\n"
+        "srv  llama_server: model loaded\n"
+    )
+    summary = logs.read(log)
+    assert (summary.device, summary.found_no_gpu) == ("cpu", True)
+    assert logs.problem_ids(summary) == problems
 
 
 def test_a_loaded_backend_and_offloaded_layers_prove_nothing() -> None:

@@ -162,3 +162,13 @@ def test_nothing_in_a_log_moves_the_cursor() -> None:
 
 def test_a_narrow_screen_is_not_overrun() -> None:
     assert max(map(len, explain_text(GOOD, width=60).splitlines())) <= 60
+
+
+def test_a_server_that_asked_for_no_gpu_did_not_fail_for_want_of_one() -> None:
+    corrupt = Signal("model-corrupt", "tensor data is out of bounds", {}, problem=True, fatal=True, hint="Fetch it.")
+    text = explain_text(LogSummary(known=True, device="cpu", found_no_gpu=True, problems=(corrupt,)))
+    assert "did not become ready" in text
+    assert "GPU" not in text
+    missing = Signal("no-gpu", "no usable GPU found", {}, problem=True, hint="Everything runs on the CPU.")
+    asked = explain_text(LogSummary(known=True, device="cpu", found_no_gpu=True, problems=(missing,)))
+    assert "It found no GPU to run on." in asked
