@@ -8,7 +8,7 @@ from functools import partial
 
 from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
-from homellm.deploy.look import examine, look
+from homellm.deploy.look import examine, look, paused
 from homellm.deploy.observe import subject_of
 from homellm.deploy.ollama_look import check_on_ollama
 from homellm.deploy.pull_models import locate
@@ -59,7 +59,7 @@ def _judged(model: Model, job: Job) -> ModelReport:
     container = unit.current
     if container is None:
         return ModelReport(name=model.name, state=State.ABSENT, problems=(_absent(model),))
-    if not container.running:
+    if not container.running or paused(container):
         return look(model, container, subject, job.ports)
     report = examine(model, container, subject, job.ports, concurrency=job.options.concurrency)
     return report if container.label(LABEL_HASH) == desired.hash else replace(report, notes=(_DIFFERS,))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from homellm.deploy.job import Job
-from homellm.deploy.look import look
+from homellm.deploy.look import look, paused
 from homellm.deploy.observe import Subject, subject_of, subject_of_container
 from homellm.deploy.record import write_record
 from homellm.deploy.scope import Scope
@@ -15,7 +15,7 @@ from homellm.deploy.session import Emit
 from homellm.deploy.settle import other_at_work, settle, unit_of
 from homellm.deploy.telling import failed_report, serving_report, with_verdicts
 from homellm.deploy.unit import Carried, UnitRun, current_of
-from homellm.deploy.verify import Outcome, failed_gates, gate_problem, refusal, verify
+from homellm.deploy.verify import Limits, Outcome, failed_gates, gate_problem, refusal, verify
 from homellm.deploy.witness import OK, find_url
 from homellm.domain.events import Progress
 from homellm.domain.reports import ModelReport
@@ -65,20 +65,23 @@ class _Proof:
 
     def await_ready(self, container: Container) -> None:
         """For one that nothing was done to and that does not answer yet: somebody started it anew, and it loads."""
-        if container.running and find_url(container, self.job.ports.http)[1].status != OK:
+        if container.running and not paused(container) and find_url(container, self.job.ports.http)[1].status != OK:
             self.emit(Progress(self.model.name, "loading"))
             self.outcomes[:] = [self._follow(container.name, self.subject, self.job.scope)]
 
     def prove_old(self, container: Container, scope: Scope) -> None:
+        # A time of its own: its successor may have used up all that there was.
+        anew = Limits.of(self.job.options, self.job.ports)
         refused = refusal(
-            self._follow(container.name, subject_of_container(container, self.model, self.job.ports), scope),
+            self._follow(container.name, subject_of_container(container, self.model, self.job.ports), scope, anew),
             self.model.name,
         )
         if refused is not None:
             raise refused
 
-    def _follow(self, ref: str, subject: Subject, scope: Scope) -> Outcome:
-        return verify(ref, subject, self.job.ports, scope, self.job.limits, self.job.options.engine_return_s)
+    def _follow(self, ref: str, subject: Subject, scope: Scope, limits: Limits | None = None) -> Outcome:
+        job = self.job
+        return verify(ref, subject, job.ports, scope, limits or job.limits, job.options.engine_return_s)
 
 
 def _report(proof: _Proof, carried: Carried, unit: Unit) -> ModelReport:

@@ -27,7 +27,7 @@ def look(model: Model, container: Container | None, subject: Subject, ports: Por
     """
     if container is None:
         return ModelReport(name=model.name, state=State.ABSENT)
-    if not container.running:
+    if not container.running or paused(container):
         return failed_report(model, (_not_running(model, container),), container)
     record = read_record(container, ports)
     if record is None:
@@ -62,7 +62,24 @@ def _judged(model: Model, container: Container, verdicts: tuple[Verdict, ...], e
     return with_verdicts(report, verdicts, evidence)
 
 
+def paused(container: Container) -> bool:
+    """Whether somebody froze it (docker pause): the engine calls it running, and it answers nobody."""
+    return container.status == "paused"
+
+
+def paused_problem(model: Model, container: Container) -> Problem:
+    """That a container is frozen, and how to thaw it."""
+    return Problem(
+        id="paused",
+        message=f"{container.name} is paused: somebody froze it, and it answers nobody",
+        hint=f"Let it go on: docker unpause {container.name}",
+        model=model.name,
+    )
+
+
 def _not_running(model: Model, container: Container) -> Problem:
+    if paused(container):
+        return paused_problem(model, container)
     if container.status == "restarting" or container.restart_count > 0:
         message = (
             f"{container.name} crashes again and again: {container.restart_count} restarts,"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from homellm.deploy.look import paused, paused_problem
 from homellm.deploy.ollama_look import ps_on_ollama, server_container, told
 from homellm.deploy.ollama_record import outcomes_of, read_server_record
 from homellm.deploy.record import read_record
@@ -43,7 +44,7 @@ def _one(model: Model, unit: Unit, ports: Ports) -> ModelReport:
     if current is None:
         state = State.STARTING if unit.next is not None and unit.next.running else State.ABSENT
         return ModelReport(name=model.name, state=state, container=unit.next.name if unit.next else None)
-    crashes = _crashes(current, model)
+    crashes = paused_problem(model, current) if paused(current) else _crashes(current, model)
     if crashes is not None:
         return replace(serving_report(model, current, State.FAILED), problems=(crashes,))
     if not current.running:

@@ -27,6 +27,7 @@ def preflight(model: Model, stack: Stack, unit: Unit, world: World, *, fit: bool
         _cpus(model, world),
         port_problem(model, own, world.published, world.host),
         _name(model, unit, stack, world),
+        _networks(model, world),
         mlock_problem(model, world.host, world.engine, file.weights_bytes if file else None),
         *file_advice(model, world.host, world.engine),
         memory_problem(model, stack, world) if fit else None,
@@ -41,6 +42,7 @@ def preflight_server(server: OllamaServer, stack: Stack, unit: Unit, world: Worl
         _cpus(server, world),
         port_problem(server, own, world.published, world.host),
         _name(server, unit, stack, world),
+        _networks(server, world),
     )
     return tuple(problem for problem in found if problem is not None)
 
@@ -133,6 +135,19 @@ def _name(model: Declared, unit: Unit, stack: Stack, world: World) -> Problem | 
                 hint="Run homellm up --remove-orphans to remove it.",
             )
     return None
+
+
+def _networks(model: Declared, world: World) -> Problem | None:
+    missing = next((name for name in model.networks if name not in world.networks), None)
+    if missing is None:
+        return None
+    return problem_at(
+        model,
+        "networks",
+        id="network-missing",
+        message=f"there is no network {missing}",
+        hint=f"Make it with docker network create {missing}, or leave it out of `networks`.",
+    )
 
 
 def name_taken(holder: Container, model: str, stack: str) -> Problem:

@@ -78,6 +78,19 @@ def _is_open(address: str) -> bool:
         return True
 
 
+def networks(case: Case) -> Verdict | None:
+    """It is in every further network that is declared: somebody may have disconnected it, or removed one."""
+    if not case.model.networks:
+        return None
+    asked, container = ", ".join(sorted(case.model.networks)), case.evidence.container
+    if container is None:
+        return judged("networks", asked, None, None, INSPECT, hint="The container could not be inspected.")
+    missing = sorted(set(case.model.networks) - set(container.addresses))
+    joined = ", ".join(sorted(set(case.model.networks) & set(container.addresses)))
+    hint = f"Join it: docker network connect {missing[0]} {container.name}" if missing else ""
+    return judged("networks", asked, joined, not missing, INSPECT, hint=hint, text=joined or "none of them")
+
+
 def restarts(case: Case) -> Verdict | None:
     """It has not ended and been started again by the engine."""
     container = case.evidence.container

@@ -17,6 +17,7 @@ CHECKS: tuple[Check, ...] = (
     memory.mlock,
     host.cpus,
     host.exposure,
+    host.networks,
     host.restarts,
     device.offload,
     serving.cache_reuse,

@@ -5,7 +5,9 @@ from threading import Event
 
 import pytest
 
+from homellm.deploy.check import check
 from homellm.deploy.preview import plan
+from homellm.deploy.ps import ps
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Options
 from homellm.domain.events import Note, StepStarted
@@ -13,8 +15,9 @@ from homellm.domain.verdicts import State
 from homellm.domain.world import Listener
 from homellm.errors import EngineRefused, ExitCode, UsageError
 from homellm.ports import HttpReply
+from homellm.runners.recognise import recognise
 from tests.fakes.behaviour import Behaviour
-from tests.unit.deploy.lab import IMAGE, NAME, PORT, Lab, bad, good_lines, model
+from tests.unit.deploy.lab import IMAGE, NAME, PORT, Lab, bad, good, good_lines, model
 
 
 def titles(lab):
@@ -156,6 +159,38 @@ def test_wait_timeout_is_the_total():
     lab.state.clock.tick_s = 5.0
     report = only(lab.up(options=Options(stall_timeout_s=50, wait_timeout_s=200, engine_return_s=0)))
     assert report.problems[0].id == "timeout"
+
+
+def test_the_predecessor_has_a_time_of_its_own_to_be_proved():
+    """Its successor used up all of --wait-timeout, and that says nothing about the one that serves again."""
+
+    def behave(image, args, env):
+        one = recognise(args).parallel == 1
+        return good(image, args, env) if one else Behaviour(ready_at_s=None, growth_bytes_s=1e6)
+
+    lab = Lab(behave=behave)
+    lab.up(model(parallel=1))
+    lab.host.process = lambda container: None  # growth is then told by the engine's own statistics
+    lab.state.clock.tick_s = 5.0
+    options = Options(stall_timeout_s=300, wait_timeout_s=400, engine_return_s=0)
+    report = only(lab.up(model(parallel=3), options=options))
+    assert report.problems[0].id == "timeout"
+    assert any("serves again, verified" in note for note in report.notes)
+
+
+def test_a_paused_server_serves_nobody():
+    lab = Lab()
+    lab.up()
+    lab.state.by_name(NAME).status = "paused"
+    stack = lab.stack()
+    looks = [
+        lab.up(),
+        check(stack, (), lab.ports(), lab.options, Scope(), lab.events.append),
+        ps(stack, lab.ports()),
+    ]
+    for report in looks:
+        assert (only(report).state, [p.id for p in only(report).problems]) == (State.FAILED, ["paused"])
+    assert f"docker unpause {NAME}" in only(looks[0]).problems[0].hint
 
 
 def test_removed_by_hand_while_it_loads():

@@ -25,6 +25,7 @@ def test_everything_declared_has_its_row_in_the_order_of_the_table() -> None:
         mlock=True,
         cpuset="0-3",
         port=18080,
+        networks=("web",),
         cache_reuse=256,
         reasoning_preserve=True,
         jinja=True,
@@ -34,7 +35,7 @@ def test_everything_declared_has_its_row_in_the_order_of_the_table() -> None:
         memory_bytes=4096 * MIB,
     )
     assert " ".join(checks(model, replace(SEEN, gpu=IRIS))) == (
-        "ready slots ctx device api mlock cpus exposure restarts offload cache-reuse reasoning template "
+        "ready slots ctx device api mlock cpus exposure networks restarts offload cache-reuse reasoning template "
         "flash-attention kv-cache batch groups limits memory"
     )
 

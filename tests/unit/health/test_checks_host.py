@@ -58,6 +58,16 @@ class TestHost:
         assert check("exposure", replace(MODEL, port=18080, bind="127.0.0.1"), seen).verdict == "fail"
 
     @pytest.mark.parametrize(
+        ("joined", "verdict", "observed"),
+        [(("homellm-nuc", "web", "db"), "pass", "db, web"), (("homellm-nuc", "web"), "fail", "web"), ((), "fail", "")],
+    )
+    def test_networks_that_are_declared_are_joined(self, joined: tuple[str, ...], verdict: str, observed: str) -> None:
+        seen = replace(SEEN, container=replace(CONTAINER, addresses=dict.fromkeys(joined, "172.17.0.9")))
+        found = check("networks", replace(MODEL, networks=("web", "db")), seen)
+        assert (found.asked, found.verdict, found.observed, found.gate) == ("db, web", verdict, observed, False)
+        assert found.hint == ("" if verdict == "pass" else f"Join it: docker network connect db {CONTAINER.name}")
+
+    @pytest.mark.parametrize(
         ("count", "status", "verdict"), [(0, "running", "pass"), (2, "running", "fail"), (0, "restarting", "fail")]
     )
     def test_restarts(self, count: int, status: str, verdict: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from homellm.domain.stack import Place
-from homellm.domain.world import Host, Listener, ModelFile
+from homellm.domain.world import Host, Listener, ModelFile, Network
 from homellm.planning.ports import overlapping
 from homellm.planning.preflight import cpuset_numbers, preflight
 from homellm.planning.units import sort_unit
@@ -96,6 +96,12 @@ def test_port_held_by_the_container_that_is_to_be_replaced_is_no_problem():
 )
 def test_overlapping(bind, held, collide):
     assert overlapping(bind, held) is collide
+
+
+def test_a_further_network_that_is_not_there_is_told_before_anything_is_stopped():
+    wanted = model(networks=("web", "db"), places={"networks": Place("homellm.yaml", 7, 5)})
+    (found,) = problems(wanted, world(networks={"web": Network("1", "web", {})}))
+    assert (found.id, found.message, found.line) == ("network-missing", "there is no network db", 7)
 
 
 def test_name_held_by_somebody_else():
