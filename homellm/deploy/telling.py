@@ -32,7 +32,7 @@ def failed_report(model: Model, problems: tuple[Problem, ...], current: Containe
     """A model that is not as declared; `current` is what bears its name now, if anything, and may well serve."""
     mine = tuple(problem if problem.model else replace(problem, model=model.name) for problem in problems)
     report = ModelReport(name=model.name, state=State.FAILED, problems=mine)
-    if current is None or not current.running:
+    if current is None or not current.running or current.status == "paused":
         return report
     urls = base_urls(current)
     return replace(

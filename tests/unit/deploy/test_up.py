@@ -190,6 +190,7 @@ def test_a_paused_server_serves_nobody():
     ]
     for report in looks:
         assert (only(report).state, [p.id for p in only(report).problems]) == (State.FAILED, ["paused"])
+        assert only(report).notes == ()
     assert f"docker unpause {NAME}" in only(looks[0]).problems[0].hint
 
 
@@ -250,7 +251,7 @@ def test_a_name_of_the_swap_that_somebody_else_bears_stops_it_before_it_begins(p
     report = only(lab.up(model(parallel=3)))
     for problems in (planned.problems, report.problems):
         assert [(p.id, p.model) for p in problems] == [("name-taken", "smol")]
-        assert f"{NAME}{part} is held by a container of nobody that homellm knows" in problems[0].message
+        assert f"{NAME}{part} is taken by a container that homellm did not make" in problems[0].message
     assert (planned.steps, titles(lab)) == ((), [])
     assert (report.state, report.container, lab.slots()) == (State.FAILED, NAME, 1)
     assert lab.state.names() == {NAME: "running", f"{NAME}{part}": "created"}
