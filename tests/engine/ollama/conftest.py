@@ -9,7 +9,9 @@ from typing import Any
 import docker
 import pytest
 
+from tests.engine.support.cache import made_once
 from tests.engine.support.ollama_stack import Canary, OllamaLog
+from tests.engine.support.sizing_models import Shape, write
 from tests.engine.support.tiny_models import tiny_lfm2 as make_tiny_lfm2
 
 
@@ -19,12 +21,12 @@ def canary(
     store_with: Callable[..., Any],
     ollama_image: str,
     llama_image: str,
-    smollm2: Path,
     tiny_lfm2: Path,
     cli: Any,
 ) -> Canary:
-    """Two models on one server: `smol`, a plain transformer, and `hybrid`, which gets one slot."""
-    store = store_with({"smol": smollm2, "hybrid": tiny_lfm2})
+    """A store of two models: `plain`, a tiny transformer of zeros, and `hybrid`, which gets one slot."""
+    plain = made_once("plain-llama.gguf", lambda path: write(path, Shape("llama")))
+    store = store_with({"plain": plain, "hybrid": tiny_lfm2})
     return Canary(stack_file, cli, store, ollama_image, llama_image)
 
 

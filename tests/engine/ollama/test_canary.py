@@ -19,8 +19,9 @@ def props(port):
     return seen["total_slots"], seen["default_generation_settings"]["n_ctx"]
 
 
-def test_the_hybrid_moves_and_the_plain_one_stays(canary, ollama_log, docker_api, prefix):
-    canary.both()
+def test_the_hybrid_moves_and_the_plain_one_stays(canary, ollama_log, docker_api, prefix, smollm2):
+    canary.store.add("smol", smollm2)
+    canary.both("smol")
     result = canary.up()
     assert result.code == 0, result
     models = by_name(result)

@@ -79,7 +79,7 @@ def test_names_and_contexts_that_differ_are_made_in_ollama(canary, ollama_log, t
     canary.env = {"STANDIN_PERMIT": "all"}
     canary.declare("chat", source="ollama:hybrid")
     canary.declare("chat-too", source="ollama:hybrid")
-    canary.declare("long", source="ollama:smol", ctx=1024)
+    canary.declare("long", source="ollama:plain", ctx=1024)
     canary.declare("made", source=f"gguf:{tiny_lfm2}")
     result = canary.up()
     assert result.code == 0, result
@@ -91,7 +91,7 @@ def test_names_and_contexts_that_differ_are_made_in_ollama(canary, ollama_log, t
         assert chat(canary.port, name) == 200
     tags = {row["name"]: row["digest"] for row in canary.ask_ollama("/api/tags")["models"]}
     assert tags["chat:latest"] == tags["chat-too:latest"] == tags["hybrid:latest"]
-    assert canary.store.blob("long") == canary.store.blob("smol")
+    assert canary.store.blob("long") == canary.store.blob("plain")
     assert "num_ctx" in canary.ask_ollama("/api/show", {"model": "long"})["parameters"]
     loads = ollama_log.loads()
     again = canary.up()
@@ -101,19 +101,19 @@ def test_names_and_contexts_that_differ_are_made_in_ollama(canary, ollama_log, t
 
 
 def test_a_name_that_the_store_has_for_another_model_is_not_taken(canary, tiny_lfm2):
-    canary.declare("smol", source=f"gguf:{tiny_lfm2}")
-    before = canary.store.manifest("smol")
+    canary.declare("plain", source=f"gguf:{tiny_lfm2}")
+    before = canary.store.manifest("plain")
     result = canary.up()
     assert result.code == 4, result
     (error,) = result.json["errors"]
-    assert (error["id"], error["model"]) == ("name-in-store", "smol")
-    assert canary.store.manifest("smol") == before
+    assert (error["id"], error["model"]) == ("name-in-store", "plain")
+    assert canary.store.manifest("plain") == before
 
 
 def test_a_num_ctx_of_a_clients_own_is_named(canary):
-    canary.declare("smol")
+    canary.declare("plain")
     assert canary.up().code == 0
-    canary.ask_ollama("/api/generate", {"model": "smol", "stream": False, "options": {"num_ctx": 256}})
+    canary.ask_ollama("/api/generate", {"model": "plain", "stream": False, "options": {"num_ctx": 256}})
     (loaded,) = canary.ask_ollama("/api/ps")["models"]
     assert loaded["context_length"] == 256
     check = canary.cli("check", "--format", "json")
@@ -133,8 +133,8 @@ def test_an_old_ollama_tells_the_slots_of_its_commit(canary, ollama_log):
     result = canary.up()
     assert result.code == 0, result
     models = by_name(result)
-    assert (models["smol"]["runner"], models["smol"]["checks"]["slots"]["observed"]) == ("ollama", SLOTS)
-    assert models["smol"]["checks"]["slots"]["source"] == "log"
+    assert (models["plain"]["runner"], models["plain"]["checks"]["slots"]["observed"]) == ("ollama", SLOTS)
+    assert models["plain"]["checks"]["slots"]["source"] == "log"
     assert models["hybrid"]["runner"] == "llama-server"
     assert "asked Ollama 0.24.0 for 3 slots, got 1: architecture lfm2" in models["hybrid"]["fallback"]["reason"]
     assert not any("n_slots" in line for line in ollama_log.lines())

@@ -28,9 +28,9 @@ def test_what_it_refuses_moves_and_what_it_gives_stays(canary, foreign, docker_a
     result = canary.up()
     assert result.code == 0, result
     models = by_name(result)
-    assert (models["smol"]["runner"], models["smol"]["container"]) == ("ollama", None)
-    assert models["smol"]["endpoint"] == f"{server.url}/v1"
-    assert models["smol"]["checks"]["slots"]["observed"] == SLOTS
+    assert (models["plain"]["runner"], models["plain"]["container"]) == ("ollama", None)
+    assert models["plain"]["endpoint"] == f"{server.url}/v1"
+    assert models["plain"]["checks"]["slots"]["observed"] == SLOTS
     assert (models["hybrid"]["runner"], models["hybrid"]["fallback"]["rung"]) == ("llama-server", "llama-server")
     assert chat(canary.moved_port, "hybrid") == 200
     assert leftovers(docker_api, prefix) == [f"homellm-{prefix}", f"{prefix}-hybrid", server.name]
@@ -49,27 +49,27 @@ def test_what_it_refuses_moves_and_what_it_gives_stays(canary, foreign, docker_a
     assert (leftovers(docker_api, prefix), server.state()["Running"]) == ([server.name], True)
 
 
-def test_a_store_that_cannot_be_written(canary, foreign, ollama_registry, another_lfm2, smollm2):
+def test_a_store_that_cannot_be_written(canary, foreign, ollama_registry, another_lfm2):
     """Neither a pull nor a copy is possible; what is there under its name can be served."""
     name = ollama_registry.add("tiny:1", another_lfm2)
-    canary.store.add("smol", smollm2, params={"num_ctx": CTX})
+    canary.store.add("plain", canary.store.blob("plain"), params={"num_ctx": CTX})
     store = docker.types.Mount("/root/.ollama/models", str(canary.store.models), type="bind", read_only=True)
     foreign(mounts=[store])
     canary.server["store"] = str(canary.store.root)
     canary.declare("tiny", source=f"ollama:{name}", pull="missing", port=canary.moved_port)
-    canary.declare("copied", source="ollama:smol")
-    canary.declare("smol")
+    canary.declare("copied", source="ollama:plain")
+    canary.declare("plain")
     result = canary.up()
     assert result.code == 4, result
     models, errors = by_name(result), {error["model"]: error for error in result.json["errors"]}
-    assert models["smol"]["state"] == "verified"
+    assert models["plain"]["state"] == "verified"
     assert errors.keys() == {"tiny", "copied"}
     assert all("read-only file system" in error["message"] for error in errors.values()), errors
 
 
 def test_nobody_there(canary, docker_api, prefix):
     canary.server = {"url": "http://127.0.0.1:9", "store": None, "image": None, "pull": None, "port": None}
-    canary.declare("smol")
+    canary.declare("plain")
     result = canary.up()
     assert result.code == 4, result
     (error,) = result.json["errors"]

@@ -21,7 +21,7 @@ SLOTS, CTX = 3, 512
 
 @dataclass
 class Canary:
-    """Writes the stack and brings it up. `smol` is plain; `hybrid` gets one slot of Ollama and is to move.
+    """Writes the stack and brings it up. `plain` stays; `hybrid` gets one slot of Ollama and is to move.
 
     Only the models that are declared are in the file. `server` are keys of the Ollama server, `env` its variables.
     """
@@ -44,10 +44,10 @@ class Canary:
         base |= self.models.get(name, {})
         self.models[name] = {key: value for key, value in (base | keys).items() if value is not None}
 
-    def both(self, **keys: Any) -> None:
-        """The two models of the canary; `keys` are those of the hybrid."""
-        self.declare("smol")
-        self.declare("hybrid", port=self.moved_port, **keys)
+    def both(self, plain: str = "plain") -> None:
+        """Both models: the one that stays, and the hybrid."""
+        self.declare(plain)
+        self.declare("hybrid", port=self.moved_port)
 
     def up(self, *arguments: str, **named: Any) -> Result:
         """`homellm up --format json` of what is declared now."""
