@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from homellm.deploy.free_names import taken_names
 from homellm.deploy.gather import gather
 from homellm.deploy.ollama_look import ps_on_ollama
@@ -40,7 +38,7 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
     world = gather(stack, models, ports)
     orphans = orphan_containers(stack, world.containers) if options.remove_orphans and not only else ()
     world = without(world, orphans)
-    world = replace(world, model_files={**world.model_files, **files.expected})
+    world = files.in_world(world)
     pulls: list[Step] = [*missing_images(with_images(stack, models), ports).values(), *files.steps.values()]
     network = network_step(stack, world)
     steps: list[Step] = [*orphan_steps(orphans)]

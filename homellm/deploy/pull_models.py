@@ -47,6 +47,10 @@ class HubFiles:
         """The stack with the files of its models, here or still to come."""
         return _with_files(stack, self.models)
 
+    def in_world(self, world: World) -> World:
+        """The world as it will be once the files have come."""
+        return replace(world, model_files={**world.model_files, **self.expected})
+
 
 def locate(stack: Stack, hub: ModelHub) -> Stack:
     """The stack with the files of its hub models that are here. Asks nobody."""

@@ -10,6 +10,7 @@ from homellm.domain.names import LABEL_MAKER, container_name
 from homellm.domain.stack import Model, Stack
 from homellm.domain.world import World
 from homellm.errors import ExitCode, Problem
+from homellm.planning.context import ctx_problem
 from homellm.planning.desired import Desired, desire
 from homellm.planning.preflight import preflight
 from homellm.planning.units import Unit, sort_unit
@@ -30,7 +31,9 @@ def settle(model: Model, stack: Stack, world: World, *, fit: bool = True) -> tup
     """
     desired = desire(model, stack, world)
     unit = unit_of(model, stack, world)
-    return with_advice(desired, desired.problems + preflight(model, stack, unit, world, fit=fit), unit)
+    found = desired.problems + preflight(model, stack, unit, world, fit=fit)
+    beyond = ctx_problem(model, world)
+    return with_advice(desired, found if beyond is None else (*found, beyond), unit)
 
 
 def with_advice(desired: Desired, found: tuple[Problem, ...], unit: Unit) -> tuple[Desired, Unit, tuple[Problem, ...]]:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from homellm.deploy.converge import converge
+from homellm.deploy.doomed import is_doomed, known_to_fail, pulls_for
 from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
 from homellm.deploy.ollama_ladder import serve
 from homellm.deploy.ollama_server import Reached, reach
 from homellm.deploy.orphans import orphan_containers, remove_orphans
-from homellm.deploy.pull import missing_images, run_pulls, unready, with_images
+from homellm.deploy.pull import run_pulls, unready
 from homellm.deploy.pull_models import ask_hub
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select, servers_of
@@ -40,14 +41,18 @@ def up(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scop
         opened = StackOpened(stack.name, tuple(m.name for m in models), (f"Docker {info.version}",))
         emit(opened)
         files = ask_hub(stack, models, ports, options, scope, emit)
-        pulled = run_pulls(missing_images(with_images(stack, models), ports), ports, scope, emit, files)
-        limits = Limits.of(options, ports)  # what is pulled takes as long as it takes
         stack = files.located(stack)
         models = select(stack, only)
-        ready = tuple(model for model in models if not unready(model, stack, pulled, files))
         removed = _remove_orphans(stack, only, ports, options, scope, emit)
-        world = gather(stack, ready, ports)
-        _ensure_network(stack, world, ready, ports, emit)
+        early = gather(stack, models, ports)
+        doomed = known_to_fail(stack, models, files.in_world(early), options)
+        files, images = pulls_for(stack, models, doomed, files, ports)
+        pulled = run_pulls(images, ports, scope, emit, files)
+        limits = Limits.of(options, ports)  # what is pulled takes as long as it takes
+        ready = tuple(model for model in models if not unready(model, stack, pulled, files))
+        unchanged = not images and not files.steps and ready == models
+        world = early if unchanged else gather(stack, ready, ports)
+        _ensure_network(stack, world, tuple(m for m in ready if not is_doomed(m, doomed)), ports, emit)
         job = Job(stack, world, ports, options, scope, limits)
         reports = _converge_all(ready, job, emit)
         for model in models:

@@ -206,7 +206,8 @@ class TestRoom:
 
     def test_too_large_for_the_memory_is_refused_before_the_download(self, lab, tmp_path):
         (tmp_path / "m.gguf").write_bytes(llama(layers=2, embedding=4096, heads=32, kv_heads=32).whole())
-        lab.hub.header = GgufFiles().look(tmp_path / "m.gguf").header
+        header = GgufFiles().look(tmp_path / "m.gguf").header
+        lab.hub.header = replace(header, context_length=2_000_000)
         lab.host.host = replace(lab.host.host, memory_bytes=1 << 30, available_bytes=1 << 30)
         report = lab.up(of_hub(ctx=1_000_000))
         assert ids(report) == ["does-not-fit"]

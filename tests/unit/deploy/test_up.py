@@ -12,7 +12,7 @@ from homellm.deploy.scope import Scope
 from homellm.deploy.session import Options
 from homellm.domain.events import Note, StepStarted
 from homellm.domain.verdicts import State
-from homellm.domain.world import Listener
+from homellm.domain.world import Image, Listener
 from homellm.errors import EngineRefused, ExitCode, UsageError
 from homellm.ports import HttpReply
 from homellm.runners.recognise import recognise
@@ -386,3 +386,22 @@ def test_a_tool_call_that_fails_is_advice():
     assert lab.state.names() == {NAME: "running"}
     again = only(lab.up(model(jinja=True)))
     assert (again.state, again.changed) == (State.DEGRADED, False)
+
+
+def test_nothing_is_pulled_for_a_model_that_something_stops_already():
+    """A port that is taken is told before gigabytes come; the other model's image is pulled all the same."""
+    lab = Lab()
+    lab.state.images.clear()
+    lab.state.registry[IMAGE] = Image(id="sha256:new", tags=(IMAGE,), entrypoint=("/server",))
+    lab.host.host = replace(lab.host.host, listeners=(Listener("127.0.0.1", 8081, 7, "nginx"),))
+    report = lab.up(model(), model(name="embed", port=8082, image="example/other:tag"))
+    assert next(p.id for m in report.models for p in m.problems) == "port-taken"
+    pulled = [call.args[0] for call in lab.engine.calls if call.method == "pull"]
+    assert pulled == ["example/other:tag"]
+
+
+def test_no_network_is_made_for_models_that_all_are_stopped():
+    lab = Lab()
+    lab.host.host = replace(lab.host.host, listeners=(Listener("127.0.0.1", 8081, 7, "nginx"),))
+    lab.up()
+    assert not [call for call in lab.engine.calls if call.method == "create_network"]
