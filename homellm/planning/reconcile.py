@@ -25,7 +25,7 @@ from homellm.domain.steps import (
 )
 from homellm.domain.world import Container
 from homellm.planning.desired import Desired
-from homellm.planning.units import Unit, declared_policy, should_run
+from homellm.planning.units import Unit, declared_policy, policy_to_restore, should_run
 
 
 def reconcile(desired: Desired, unit: Unit, *, force: bool = False) -> Plan:
@@ -149,7 +149,8 @@ class _Reconciler:
 
     def _retire(self, old: Container) -> list[Step]:
         steps: list[Step] = []
-        policy_back = self._policy(old.name, declared_policy(old), "the swap was taken back")
+        restored = policy_to_restore(old, self.desired.restart)
+        policy_back = self._policy(old.name, restored, "the swap was taken back")
         if old.restart_policy != "no":
             cause = "a daemon restart must not bring it up beside its successor"
             steps.append(replace(self._policy(old.name, "no", cause), undo=(policy_back,)))
@@ -163,7 +164,8 @@ class _Reconciler:
 
     def _restore(self, old: Container) -> tuple[Step, ...]:
         cause = "an earlier run was cut off after it had stopped this container"
-        return (self._start(old.name, cause), self._policy(old.name, declared_policy(old), cause))
+        policy = policy_to_restore(old, self.desired.restart)
+        return (self._start(old.name, cause), self._policy(old.name, policy, cause))
 
     def _bring_up(self, unit: Unit, successor: Container | None) -> list[Step]:
         target = unit.name + NEXT

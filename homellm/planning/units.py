@@ -87,6 +87,18 @@ def declared_policy(container: Container) -> RestartPolicy:
     return next((policy for policy in _POLICIES if policy == label), "unless-stopped")
 
 
+def policy_to_restore(container: Container, wanted: RestartPolicy) -> RestartPolicy:
+    """The restart policy that a container gets back when its successor is undone: the one that it has.
+
+    A policy changes without a new container, and its label then tells an older one. `no` may be that of a swap which
+    was cut off: then the label tells, unless `no` is also what the file declares (`wanted`).
+    """
+    found: RestartPolicy = next((policy for policy in _POLICIES if policy == container.restart_policy), "no")
+    if found != "no" or wanted == "no":
+        return found
+    return declared_policy(container)
+
+
 def should_run(container: Container) -> bool:
     """Whether a container runs, or would if a swap that was cut off had not stopped it.
 

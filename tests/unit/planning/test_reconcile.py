@@ -124,6 +124,19 @@ def test_undo_of_a_commit_that_failed_half_way():
     ]
 
 
+@pytest.mark.parametrize(
+    ("has", "label", "wanted", "back"),
+    [
+        ("always", "unless-stopped", "always", "always"),  # a later `up` had changed it
+        ("no", "unless-stopped", "no", "no"),
+        ("no", "always", "unless-stopped", "always"),  # a swap that was cut off had taken it
+    ],
+)
+def test_undo_gives_back_the_policy_that_it_had(has, label, wanted, back):
+    old, want = container(policy=has, declared=label), desired(restart=wanted)
+    assert undo(old, at="verify X.next", want=want)[-2] == f"set restart of X to {back}"
+
+
 def test_a_stopped_one_of_the_same_hash_is_started_and_proved():
     assert plan(container(digest=NEW, status="exited")) == ["start X", "verify X"]
     assert undo(container(digest=NEW, status="exited"), at="verify X") == ["stop X"]
