@@ -26,4 +26,5 @@ def down(
         None,
         lambda call: act(call.stack.name, call.ports, options, call.scope, call.emit),
         lambda report, _width: down_text(report),
+        goes_on="homellm down",
     )

@@ -34,4 +34,5 @@ def pull(
         models,
         lambda call: act(call.stack, call.only, call.ports, options, call.scope, call.emit),
         lambda report, width: pull_table(report, width=width),
+        goes_on="homellm pull",
     )

@@ -38,4 +38,5 @@ def restart(
         models,
         lambda call: act(call.stack, call.only, call.ports, options, call.scope, call.emit),
         lambda report, width: up_table(report, width=width, tell_unchanged=False),
+        goes_on="homellm up",
     )

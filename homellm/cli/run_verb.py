@@ -96,14 +96,16 @@ def run_verb(
     table: Table,
     *,
     events: bool = True,
+    goes_on: str = "",
 ) -> ExitCode:
     """Load the stack, connect, carry out `act`, tell its report; the exit code.
 
-    `events` shows what happens while it happens; a verb that only looks needs none.
+    `events` shows what happens while it happens; a verb that only looks needs none. `goes_on` is the command that goes
+    on where a second Ctrl-C leaves off; empty for a verb that changes nothing.
     """
     stack, only = prepare(common, models)
     try:
-        report, fault = _act(common, stack, only, act, events=events)
+        report, fault = _act(common, stack, only, act, events=events, goes_on=goes_on)
     except HomellmError as error:
         return tell_error(error, common, stack.name)
     tell_report(report, common, table)
@@ -120,7 +122,13 @@ def tell_report(report: StackReport, common: Common, table: Table) -> None:
 
 
 def _act(
-    common: Common, stack: Stack, only: tuple[str, ...], act: Callable[[Call], StackReport], *, events: bool
+    common: Common,
+    stack: Stack,
+    only: tuple[str, ...],
+    act: Callable[[Call], StackReport],
+    *,
+    events: bool,
+    goes_on: str,
 ) -> tuple[StackReport, Exception | None]:
     """The report, and the fault of the sink if it had one."""
     from homellm.deploy.scope import Scope
@@ -129,16 +137,24 @@ def _act(
     scope, out = Scope(), streams.output(common)
     with _sink(common, out, events=events) as sink:
         guard = Guard(sink.emit)
-        with signals.cancelling(scope.cancel, lambda: sink.interrupting(signals.INTERRUPTING), lambda: _leave(common)):
+        with signals.cancelling(
+            scope.cancel, lambda: sink.interrupting(signals.INTERRUPTING), lambda: _leave(common, goes_on)
+        ):
             report = act(Call(stack, only, ports, scope, guard.emit))
     return report, guard.fault
 
 
-def _leave(common: Common) -> None:
-    """Before the process ends in the middle of everything: give the terminal its cursor back."""
+def _leave(common: Common, goes_on: str) -> None:
+    """Before the process ends in the middle of everything: give the terminal its cursor back, and say what goes on.
+
+    Called in a signal handler, maybe in the midst of a write to these very streams: it writes to their descriptors.
+    """
     if streams.live(common):
         with contextlib.suppress(OSError, ValueError):
             os.write(sys.stdout.fileno(), SHOW_CURSOR)
+    if goes_on:
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # there may be no stderr at all
+            os.write(sys.stderr.fileno(), signals.left(goes_on))
 
 
 def _sink(common: Common, out: Output, *, events: bool) -> AbstractContextManager[Sink]:

@@ -20,6 +20,11 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTING = "interrupted: what was begun is being taken back (once more leaves at once)"
 
 
+def left(goes_on: str) -> bytes:
+    """The last line of a process that a second signal ends; `goes_on` is the command that goes on."""
+    return f"left in the middle: {goes_on} goes on from here.\n".encode()
+
+
 @contextmanager
 def cancelling(
     cancel: Callable[[], None], on_first: Callable[[], None], on_leave: Callable[[], None]

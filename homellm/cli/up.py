@@ -68,4 +68,5 @@ def up(
         models,
         lambda call: act(call.stack, call.only, call.ports, options, call.scope, call.emit),
         lambda report, width: up_table(report, width=width),
+        goes_on="homellm up",
     )

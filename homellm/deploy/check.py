@@ -8,7 +8,7 @@ from functools import partial
 
 from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
-from homellm.deploy.look import examine, look, paused
+from homellm.deploy.look import UNDER_WAY, examine, look, not_ready, paused, starting_report, under_way
 from homellm.deploy.observe import subject_of
 from homellm.deploy.ollama_look import check_on_ollama
 from homellm.deploy.pull_models import locate
@@ -17,9 +17,9 @@ from homellm.deploy.select import select
 from homellm.deploy.session import Emit, Options, Ports
 from homellm.deploy.settle import settle
 from homellm.deploy.threads import side_by_side
+from homellm.deploy.unapplied import difference
 from homellm.deploy.verify import Limits
 from homellm.domain.events import ModelFinished, Progress, StackFinished, StackOpened
-from homellm.domain.names import LABEL_HASH
 from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.stack import Model, Stack
 from homellm.domain.verdicts import State
@@ -57,18 +57,21 @@ def _judged(model: Model, job: Job) -> ModelReport:
     desired, unit, _ = settle(model, job.stack, job.world)
     subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world)
     container = unit.current
+    begun = starting_report(model, unit)
+    if begun is not None:
+        return not_ready(begun)
     if container is None:
         return ModelReport(name=model.name, state=State.ABSENT, problems=(_absent(model),))
+    differs = difference(container, desired, model.image, job.world)
     if not container.running or paused(container):
-        return look(model, container, subject, job.ports)
-    report = examine(model, container, subject, job.ports, concurrency=job.options.concurrency)
-    return report if container.label(LABEL_HASH) == desired.hash else replace(report, notes=(_DIFFERS,))
+        report = look(model, container, subject, job.ports)
+        notes = (UNDER_WAY if under_way(unit) else "", differs)
+        return replace(report, notes=(*report.notes, *filter(None, notes)))
+    concurrency = job.options.concurrency
+    return examine(model, container, subject, job.ports, concurrency=concurrency, difference=differs)
 
 
 def _absent(model: Model) -> Problem:
     """What is declared and not there is not as declared, however little there is to look at."""
     hint = f"Start it: homellm up {model.name}"
     return Problem(id="not-running", message=f"there is no container of {model.name}", hint=hint, model=model.name)
-
-
-_DIFFERS = "It was started from another declaration or image than the present ones; homellm plan shows the difference."

@@ -72,12 +72,13 @@ class _Proof:
     def prove_old(self, container: Container, scope: Scope) -> None:
         # A time of its own: its successor may have used up all that there was.
         anew = Limits.of(self.job.options, self.job.ports)
-        refused = refusal(
-            self._follow(container.name, subject_of_container(container, self.model, self.job.ports), scope, anew),
-            self.model.name,
-        )
+        ports = self.job.ports
+        outcome = self._follow(container.name, subject_of_container(container, self.model, ports), scope, anew)
+        refused = refusal(outcome, self.model.name)
         if refused is not None:
             raise refused
+        # Its start ended the run that its old record tells of; without a new one nobody would know it is proved.
+        write_record(container.id, outcome.evidence, outcome.verdicts, judge(outcome.verdicts), ports)
 
     def _follow(self, ref: str, subject: Subject, scope: Scope, limits: Limits | None = None) -> Outcome:
         job = self.job

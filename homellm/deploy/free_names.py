@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from homellm.domain.steps import CreateContainer, Plan, RenameContainer, Step
 from homellm.errors import Problem
-from homellm.planning.preflight import name_taken
+from homellm.planning.held_names import name_taken
 from homellm.planning.units import Unit
 from homellm.ports import Engine
 

@@ -9,6 +9,7 @@ from homellm.deploy.observe import Subject, observe_now, observe_quickly
 from homellm.deploy.record import read_record, write_record
 from homellm.deploy.session import Ports
 from homellm.deploy.telling import failed_report, serving_report, with_verdicts
+from homellm.deploy.unapplied import hold_off
 from homellm.deploy.verify import failed_gates, gate_problem
 from homellm.domain.evidence import Evidence
 from homellm.domain.reports import ModelReport
@@ -18,6 +19,7 @@ from homellm.domain.world import Container
 from homellm.errors import Problem
 from homellm.health.checks import judge_all
 from homellm.health.merge import merge, reaches_back
+from homellm.planning.units import Unit
 
 
 def look(model: Model, container: Container | None, subject: Subject, ports: Ports) -> ModelReport:
@@ -42,16 +44,25 @@ def look(model: Model, container: Container | None, subject: Subject, ports: Por
 
 
 def examine(
-    model: Model, container: Container, subject: Subject, ports: Ports, *, concurrency: bool = False
+    model: Model,
+    container: Container,
+    subject: Subject,
+    ports: Ports,
+    *,
+    concurrency: bool = False,
+    difference: str = "",
 ) -> ModelReport:
     """A running container by every witness, with one real request; what is found becomes its record.
 
-    With `concurrency` also whether its slots really work at once.
+    With `concurrency` also whether its slots really work at once. `difference` says why it is not the one that is
+    declared now: then that is its note and hint, and its record stays what it was.
     """
     evidence = observe_now(container, subject, ports)
     if concurrency and evidence.url and model.runner == "llama-server":
         evidence = replace(evidence, overlap=measure_overlap(evidence.url, model, ports))
     verdicts = judge_all(model, evidence, expected_path=subject.expected_path)
+    if difference:
+        return replace(_judged(model, container, hold_off(verdicts, difference), evidence), notes=(difference,))
     write_record(container.id, evidence, verdicts, judge(verdicts), ports)
     return _judged(model, container, verdicts, evidence)
 
@@ -60,6 +71,28 @@ def _judged(model: Model, container: Container, verdicts: tuple[Verdict, ...], e
     problems = tuple(gate_problem(gate, model.name) for gate in failed_gates(verdicts))
     report = replace(serving_report(model, container, judge(verdicts)), problems=problems)
     return with_verdicts(report, verdicts, evidence)
+
+
+UNDER_WAY = "homellm up is at work, or was cut off: homellm up goes on."
+
+
+def under_way(unit: Unit) -> bool:
+    """Whether there is a successor and nothing that serves: an `up` is at work, or was cut off."""
+    current = unit.current
+    serves = current is not None and (current.running or current.status == "restarting")
+    return unit.next is not None and not serves
+
+
+def starting_report(model: Model, unit: Unit) -> ModelReport | None:
+    """A model whose successor runs while nothing else serves; None for any other."""
+    if unit.next is None or not unit.next.running or not under_way(unit):
+        return None
+    return ModelReport(name=model.name, state=State.STARTING, container=unit.next.name, notes=(UNDER_WAY,))
+
+
+def not_ready(report: ModelReport) -> ModelReport:
+    """One that is only about to serve, where it is held against what is declared: it is not so yet."""
+    return replace(report, notes=(), problems=(Problem(id="starting", message=UNDER_WAY, model=report.name),))
 
 
 def paused(container: Container) -> bool:

@@ -6,16 +6,17 @@ from dataclasses import replace
 
 from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
-from homellm.deploy.look import examine, look
+from homellm.deploy.look import examine, look, not_ready, starting_report
 from homellm.deploy.observe import TOKEN_S, subject_of
 from homellm.deploy.ollama_load import embeds, observe
 from homellm.deploy.ollama_models import Named, lookup
 from homellm.deploy.ollama_record import outcomes_of, read_server_record
-from homellm.deploy.ollama_server import find
+from homellm.deploy.ollama_server import Reached, find, server_unit, settle_server
 from homellm.deploy.ollama_successor import successor
 from homellm.deploy.session import Ports
 from homellm.deploy.settle import settle, unit_of
 from homellm.deploy.telling import ollama_report, serving_report, with_shadow
+from homellm.deploy.unapplied import difference, hold_off
 from homellm.deploy.witness import ask_token
 from homellm.domain.names import server_container_name
 from homellm.domain.reports import Fallback, ModelReport
@@ -26,12 +27,16 @@ from homellm.errors import Refused
 from homellm.health.checks.ollama import judge_ollama, shadow_load
 from homellm.planning.ladder import Asked, End, Outcome
 from homellm.planning.ladder_record import fallback_of
+from homellm.planning.units import sort_unit
 from homellm.runners.ollama_models import served_name
 
 
 def check_on_ollama(model: Model, job: Job) -> ModelReport:
     """Hold a model of an Ollama server against what is declared, by every witness. Raises HomellmError."""
     server = _server(model, job.stack)
+    begun = starting_report(model, server_unit(server, job.stack, job.world)) if server.ours else None
+    if begun is not None:
+        return not_ready(begun)
     reached = find(server, job.stack, job.ports)
     name = served_name(model)
     record = read_server_record(reached.container, reached.url, job.ports)
@@ -46,8 +51,19 @@ def check_on_ollama(model: Model, job: Job) -> ModelReport:
     evidence = replace(evidence, chat=ask_token(reached.url, asked, job.ports.http, None, TOKEN_S))
     stays = fallback is not None and fallback.rung == "ollama"
     end = End("ollama", "degraded" if stays else "verified")
-    verdicts = judge_ollama(model, server, evidence)
-    return replace(ollama_report(model, job.stack, reached, evidence, verdicts, end), fallback=fallback, changed=False)
+    differs = _server_differs(reached, job)
+    verdicts = hold_off(judge_ollama(model, server, evidence), differs)
+    report = ollama_report(model, job.stack, reached, evidence, verdicts, end)
+    notes = (differs, *report.notes) if differs else report.notes
+    return replace(report, fallback=fallback, changed=False, notes=notes)
+
+
+def _server_differs(reached: Reached, job: Job) -> str:
+    """Why the server is not the one that is declared now; empty when it is, and for one that is not ours."""
+    if reached.container is None:
+        return ""
+    desired, _, _ = settle_server(reached.server, job.stack, job.world)
+    return difference(reached.container, desired, reached.server.image, job.world)
 
 
 def _check_moved(model: Model, fallback: Fallback, named: Named, job: Job) -> ModelReport:
@@ -60,7 +76,8 @@ def _check_moved(model: Model, fallback: Fallback, named: Named, job: Job) -> Mo
     subject = subject_of(moved, desired.expected_path, job.stack.gpu(moved.gpu), world)
     if unit.current is None or not unit.current.running:
         return look(moved, unit.current, subject, job.ports)
-    return examine(moved, unit.current, subject, job.ports, concurrency=job.options.concurrency)
+    differs, concurrency = difference(unit.current, desired, moved.image, world), job.options.concurrency
+    return examine(moved, unit.current, subject, job.ports, concurrency=concurrency, difference=differs)
 
 
 def _server(model: Model, stack: Stack) -> OllamaServer:
@@ -89,6 +106,10 @@ def ps_on_ollama(model: Model, stack: Stack, containers: tuple[Container, ...], 
     """A model on an Ollama server by inspect and record alone."""
     server = _server(model, stack)
     container = server_container(model, stack, containers)
+    unit = sort_unit(server_container_name(stack, server), server.name, containers) if server.ours else None
+    begun = starting_report(model, unit) if unit is not None else None
+    if begun is not None:
+        return begun
     if server.ours and container is None:
         return ModelReport(name=model.name, state=State.ABSENT)
     if container is not None and not container.running:

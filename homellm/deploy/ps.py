@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from homellm.deploy.look import paused, paused_problem
+from homellm.deploy.look import UNDER_WAY, paused, paused_problem, starting_report, under_way
 from homellm.deploy.ollama_look import ps_on_ollama, server_container, told
 from homellm.deploy.ollama_record import outcomes_of, read_server_record
-from homellm.deploy.record import read_record
+from homellm.deploy.record import Record, read_record
 from homellm.deploy.session import Ports
 from homellm.deploy.telling import serving_report
+from homellm.deploy.verify import failed_gates, gate_problem
 from homellm.domain.names import LABEL_STACK, container_name
 from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.stack import Model, Stack
@@ -40,20 +41,30 @@ def _model(model: Model, stack: Stack, containers: tuple[Container, ...], ports:
 
 
 def _one(model: Model, unit: Unit, ports: Ports) -> ModelReport:
-    current = unit.current
+    current, notes = unit.current, (UNDER_WAY,) if under_way(unit) else ()
+    begun = starting_report(model, unit)
+    if begun is not None:
+        return begun
     if current is None:
-        state = State.STARTING if unit.next is not None and unit.next.running else State.ABSENT
-        return ModelReport(name=model.name, state=state, container=unit.next.name if unit.next else None)
+        name = unit.next.name if unit.next else None
+        return ModelReport(name=model.name, state=State.ABSENT, container=name, notes=notes)
     crashes = paused_problem(model, current) if paused(current) else _crashes(current, model)
     if crashes is not None:
         return replace(serving_report(model, current, State.FAILED), problems=(crashes,))
     if not current.running:
-        return replace(serving_report(model, current, State.STOPPED), endpoint=None)
+        return replace(serving_report(model, current, State.STOPPED), endpoint=None, notes=notes)
     record = read_record(current, ports)
     if record is None:
         return serving_report(model, current, State.UNVERIFIED)
-    report = serving_report(model, current, record.state)
+    report = replace(serving_report(model, current, record.state), problems=_failed(record, model))
     return replace(report, slots=record.log.slots, ctx=record.log.ctx_per_slot, device=record.log.device)
+
+
+def _failed(record: Record, model: Model) -> tuple[Problem, ...]:
+    """What its last verification found wrong, and that homellm check looks anew: a record tells of no later time."""
+    problems = (gate_problem(gate, model.name) for gate in failed_gates(record.verdicts))
+    anew = f"Look anew: homellm check {model.name}"
+    return tuple(replace(found, hint=f"{found.hint} {anew}".strip()) for found in problems)
 
 
 def _crashes(container: Container, model: Model) -> Problem | None:

@@ -19,13 +19,15 @@ from homellm.deploy.settle import settle
 from homellm.deploy.swap import Swap
 from homellm.deploy.telling import failed_report, serving_report, with_verdicts
 from homellm.deploy.threads import side_by_side
+from homellm.deploy.unit import current_of
 from homellm.deploy.verify import Limits, Outcome, failed_gates, refusal, verify
 from homellm.domain.events import ModelFinished, Progress, StackFinished, StackOpened
 from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.stack import Model, Stack
 from homellm.domain.steps import Plan, StartContainer, StopContainer, VerifyModel
 from homellm.domain.verdicts import State, judge
-from homellm.errors import HomellmError
+from homellm.domain.world import Container
+from homellm.errors import ExitCode, HomellmError, Interrupted, Problem
 
 
 def restart(
@@ -41,8 +43,11 @@ def restart(
         restart_servers(models, job, emit)
         work: dict[str, Callable[[Emit], ModelReport]] = {model.name: partial(_one, model, job) for model in models}
         reports = side_by_side(work, emit)
-    scope.check()
-    report = StackReport(stack=stack.name, models=tuple(reports[model.name] for model in models))
+    report = StackReport(
+        stack=stack.name,
+        models=tuple(reports[model.name] for model in models),
+        problems=(_INTERRUPTED,) if scope.cancelled else (),
+    )
     emit(StackFinished(report))
     return report
 
@@ -74,16 +79,38 @@ def _restarted(model: Model, job: Job, emit: Emit) -> ModelReport:
     start = StartContainer(target=current.name, model=model.name, cause=cause)
     stop = StopContainer(target=current.name, model=model.name, grace_s=model.stop_grace_s, cause=cause, undo=(start,))
     steps = (stop, start, VerifyModel(target=current.name, model=model.name, cause=cause))
-    lock = job.turns.take(model.gpu or "cpu", job.scope)
+    swap = Swap(job.ports, job.scope, emit, prove, job.options.engine_return_s)
     try:
-        Swap(job.ports, job.scope, emit, prove, job.options.engine_return_s).run(Plan(steps))
+        lock = job.turns.take(model.gpu or "cpu", job.scope)
+        try:
+            swap.run(Plan(steps))
+        finally:
+            lock.release()
+    except Interrupted as error:
+        now = current_of(unit, job)
+        return replace(failed_report(model, error.problems, now), notes=(_became(model, now, bool(swap.undone)),))
     except HomellmError as error:
         report = failed_report(model, error.problems, job.ports.engine.find_container(current.name))
         return replace(report, checks=failed_gates(outcomes[-1].verdicts) if outcomes else (), changed=True)
-    finally:
-        lock.release()
     outcome = outcomes[-1]
     state = judge(outcome.verdicts)
     write_record(current.id, outcome.evidence, outcome.verdicts, state, job.ports)
     report = replace(serving_report(model, current, state), ready_s=outcome.evidence.ready_s, changed=True)
     return with_verdicts(report, outcome.verdicts, outcome.evidence)
+
+
+def _became(model: Model, now: Container | None, touched: bool) -> str:
+    """What an interruption made of a model's container."""
+    if now is None or not now.running:
+        return f"It does not run: homellm up {model.name} starts it."
+    if touched:
+        return f"{now.name} was started again and is not proved yet: homellm check {model.name} looks at it."
+    return f"{now.name} was not touched and runs on."
+
+
+_INTERRUPTED = Problem(
+    id="interrupted",
+    message="interrupted",
+    hint="Run homellm restart again to go on.",
+    exit_code=ExitCode.INTERRUPTED,
+)

@@ -10,7 +10,7 @@ from homellm.deploy.scope import Scope, shielded
 from homellm.deploy.session import Emit, Ports
 from homellm.deploy.stopping import stop
 from homellm.domain.events import Note, StepFinished, StepStarted
-from homellm.domain.names import LABEL_STACK
+from homellm.domain.names import FAILED, LABEL_STACK
 from homellm.domain.steps import (
     CreateContainer,
     CreateNetwork,
@@ -24,7 +24,7 @@ from homellm.domain.steps import (
     StopContainer,
     VerifyModel,
 )
-from homellm.errors import ContainerGone, EngineUnreachable, HomellmError
+from homellm.errors import ContainerGone, EngineUnreachable, HomellmError, Interrupted
 from homellm.render.body import api_body
 
 #: Steps that are taken back even when they fail half-way. A creation or a renaming that fails has done nothing, and
@@ -72,8 +72,12 @@ class Swap:
             raise
 
     def undo(self, reason: Exception) -> None:
-        """Take back what was done, newest first; what cannot be taken back is told and the rest goes on."""
-        self.undone = tuple(back for step in reversed(self.done) for back in step.undo)
+        """Take back what was done, newest first; what cannot be taken back is told and the rest goes on.
+
+        A successor that was interrupted did not fail: it is removed, and an older failure stays.
+        """
+        undone = tuple(back for step in reversed(self.done) for back in step.undo)
+        self.undone = _without_failure(undone) if isinstance(reason, Interrupted) else undone
         self.done.clear()
         for back in self.undone:
             error = self.take_back(back)
@@ -149,6 +153,19 @@ class Swap:
         """Join the networks after the first: Engine 20.10 takes one at creation."""
         for network in step.spec.networks[1:]:
             self.ports.engine.connect_network(network.name, step.target, network.aliases)
+
+
+def _without_failure(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The undo with a successor removed where it would be kept under `.failed`."""
+    kept = {s.name: s for s in steps if isinstance(s, RenameContainer) and s.name.endswith(FAILED)}
+    result: list[Step] = []
+    for step in steps:
+        if isinstance(step, RenameContainer) and step.name in kept:
+            cause = "it was interrupted before it was proved"
+            result.append(RemoveContainer(target=step.target, model=step.model, cause=cause))
+        elif not (isinstance(step, RemoveContainer) and step.target in kept):
+            result.append(step)
+    return tuple(result)
 
 
 def remove(ref: str, ports: Ports, scope: Scope, grace_s: float = 0) -> None:

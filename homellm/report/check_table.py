@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.verdicts import State, Verdict
 from homellm.report import words
@@ -19,14 +21,16 @@ def _model(model: ModelReport, width: int | None) -> list[str]:
         told = failure(model) if model.state is State.FAILED else [f"{model.state.value}.", *paragraphs_of(model)]
         return hang(f"{words.state_mark(model.state)} {clean(model.name)}", told, width=width)
     rows = [_row(verdict) for verdict in model.checks]
+    told = [words.sentence(note) for note in model.notes]
     table = [[clean(model.name), "asked", "observed", "where"], *rows]
     header, *shown = columns(table, width=width)
     widths = column_widths(table)
     indent = widths[0] + widths[1] + 2 * GAP if len(header) == 1 else 4
-    out = list(header)
+    # What is to be known before the table is read, that it judges by a changed file say, stands above it.
+    out = [*hang(clean(model.name), told, width=width), "", *header] if told else list(header)
     for verdict, lines in zip(model.checks, shown, strict=True):
         out += [*lines, *_hint(verdict, indent, width)]
-    if rest := paragraphs_of(model, checks=False):
+    if rest := paragraphs_of(replace(model, notes=()), checks=False):
         out += ["", *hang(clean(model.name), rest, width=width)]
     return out
 

@@ -111,9 +111,10 @@ def test_the_second_signal_leaves_at_once() -> None:
     read_until(process.stdout.fileno(), b"undoing now")
     begun = time.monotonic()
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert time.monotonic() - begun < 5
+    assert err == b"left in the middle: homellm up goes on from here.\n"
 
 
 def test_a_connection_that_is_lost_undoes_though_its_signal_comes_twice() -> None:

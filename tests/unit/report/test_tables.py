@@ -70,6 +70,30 @@ def test_check() -> None:
     assert check_table(stack(DEGRADED, STOPPED)) == golden("check.txt")
 
 
+def test_what_is_to_be_known_before_a_table_stands_above_it_once() -> None:
+    note = "The stack file changed since this container was started; homellm up applies it."
+    verdict = Verdict("slots", 3, 1, "fail", "/props", hint=note, gate=True)
+    problem = Problem("gate-slots", "slots: asked 3, observed 1 (/props)", note)
+    model = ModelReport("m", State.FAILED, checks=(verdict,), problems=(problem,), notes=(note,))
+    assert [line.strip() for line in check_table(stack(model)).splitlines()] == [
+        f"m  {note}",
+        "",
+        "m         asked   observed   where",
+        "✘ slots   3       1          /props",
+        note,
+    ]
+
+
+def test_ps_says_why_one_failed_and_that_one_is_about_to_serve() -> None:
+    problem = Problem("gate-slots", "slots: asked 3, observed 1 (/props)", "Look anew: homellm check m")
+    note = "homellm up is at work, or was cut off: homellm up goes on."
+    models = (ModelReport("m", State.FAILED, problems=(problem,)), ModelReport("n", State.STARTING, notes=(note,)))
+    assert [line for line in ps_table(stack(*models)).splitlines() if line][2:] == [
+        "m  slots: asked 3, observed 1 (/props). Look anew: homellm check m",
+        f"n  {note}",
+    ]
+
+
 def test_numbers_of_bytes_have_their_unit_and_other_numbers_have_none() -> None:
     checks = (
         Verdict("memory", 96576768, 1717986918, "pass", "log"),
