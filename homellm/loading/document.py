@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from homellm.loading.compose import MAX_DEPTH, Unreadable
-from homellm.loading.findings import Findings
+from homellm.loading.findings import Findings, is_secret_key
 from homellm.loading.interpolate import InterpolationError, interpolate
 from homellm.loading.nodes import Mapping, Mark, Node, Scalar, Sequence
 from homellm.loading.paths import KeyPath, allows_extensions, label, model_of, section_depth
@@ -135,7 +135,8 @@ class _Reader:
         try:
             return interpolate(node.text, self._environ)
         except InterpolationError as error:
-            self._bad(error.id, path, node.mark, f"{label(path)} {error.message}", error.hint)
+            hint = error.secret_hint if is_secret_key(str(path[-1])) else error.hint
+            self._bad(error.id, path, node.mark, f"{label(path)} {error.message}", hint)
             return _DROPPED
 
     def _nothing(self, node: Scalar, path: KeyPath) -> Any:

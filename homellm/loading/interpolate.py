@@ -21,11 +21,13 @@ _LITERAL_FREE = re.compile(rf"(?:\${_NAME}|\$\{{{_NAME}(?::?\?[^}}]*)?\}})")
 class InterpolationError(Exception):
     """A variable that is not set, or a `${` that makes no sense. Never holds the value of a variable."""
 
-    def __init__(self, id: str, message: str, hint: str) -> None:
+    def __init__(self, id: str, message: str, hint: str, secret_hint: str = "") -> None:
         super().__init__(message)
         self.id = id
         self.message = message
         self.hint = hint
+        #: What to do where the value is a secret, which has no default.
+        self.secret_hint = secret_hint or hint
 
 
 def interpolate(text: str, environ: Mapping[str, str]) -> str:
@@ -114,4 +116,5 @@ def _unset(name: str, reason: str) -> InterpolationError:
         "variable-unset",
         f"needs the variable `{name}`, which is not set" + (f": {reason}" if reason else ""),
         f"Set it (`export {name}=…`), or give a default: `${{{name}:-…}}`.",
+        f"Set it: export {name}=…",
     )

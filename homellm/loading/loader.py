@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Mapping as MappingType
+from dataclasses import replace
 from pathlib import Path
 
 from homellm.domain.stack import DEFAULT_OLLAMA, Gpu, Model, Stack
@@ -41,6 +42,21 @@ def load(file: Path, text: str, environ: MappingType[str, str]) -> Stack:
     findings.raise_any(file, source)
     assert stack is not None  # noqa: S101 - whatever kept it from being built has been noted
     return stack
+
+
+def stack_name(file: Path, text: str, environ: MappingType[str, str]) -> str | None:
+    """The stack's name alone, whatever else is wrong in the file; None where even that cannot be told for sure."""
+    findings = Findings()
+    try:
+        root = _root(text.removeprefix("\ufeff"), findings)
+        if findings:  # a key that stands twice, say: perhaps this one
+            return None
+        named = tuple(entry for entry in root.entries if entry.key == "stack")
+        document = read_document(replace(root, entries=named), environ, findings)
+    except Unreadable:
+        return None
+    keys = validate(document, Folders(file.absolute().parent, environ.get("HOME")), findings)
+    return keys.stack
 
 
 def _root(text: str, findings: Findings) -> Mapping:

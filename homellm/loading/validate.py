@@ -57,7 +57,9 @@ def validate(document: Document, folders: Folders, findings: Findings) -> StackK
     try:
         return StackKeys.model_validate(document.data, context=folders)
     except ValidationError as error:
-        for details in error.errors(include_url=False, include_input=False):
+        found = error.errors(include_url=False, include_input=False)
+        # Unknown keys first: what one of them was meant to be is then not called missing as well.
+        for details in sorted(found, key=lambda one: one["type"] != "extra_forbidden"):
             path = details["loc"]
             _note(details["type"], path, details.get("ctx", {}), document, findings)
             document.drop(_whole_key(path))
@@ -74,6 +76,8 @@ def _note(type: str, path: KeyPath, context: dict[str, Any], document: Document,
     if type == "extra_forbidden":
         _note_unknown(path, document, findings)
     elif type == "missing":
+        if path in document.bad:
+            return
         message = f"{label(path[:-1])} has no `{path[-1]}`"
         findings.add("missing-key", document.mark(path), message, "Write `api: vulkan`, cuda or rocm.", model)
     elif "message" in context:
@@ -98,8 +102,11 @@ def _note_unknown(path: KeyPath, document: Document, findings: Findings) -> None
         findings.add("not-in-this-version", document.mark(path), message, absent, model)
         return
     known = tuple(_keys_at(path).model_fields)
-    meant = SYNONYMS.get(key.lower()) or nearest(key, known)
-    suggestion = f"; did you mean `{meant}`?" if meant in known else ""
+    synonym = SYNONYMS.get(key.lower())
+    meant = synonym if synonym in known else nearest(key, known)
+    suggestion = f"; did you mean `{meant}`?" if meant else ""
+    if meant and (*path[:-1], meant) not in document.marks:
+        document.bad.add((*path[:-1], meant))
     hint = "" if suggestion else _hint_for_unknown(key, path, known)
     findings.add("unknown-key", document.mark(path), f"unknown key `{shorten(key)}`{place}{suggestion}", hint, model)
 

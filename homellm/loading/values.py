@@ -19,6 +19,7 @@ from homellm.loading.units import parse_cpuset, parse_duration, parse_size
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _OTHER_BASE = re.compile(r"0[xob][0-9a-f]{1,15}", re.IGNORECASE)
 _GROUPED = re.compile(r"[0-9]{1,3}([_ ',.][0-9]{3})+|[0-9]+(_[0-9]+)+")
+_THOUSANDS = re.compile(r"([0-9]{1,9}) ?([km])", re.IGNORECASE)
 _FRACTION = re.compile(r"[+-]?[0-9]*\.?[0-9]*(e[+-]?[0-9]+)?", re.IGNORECASE)
 _TRUE = ("true", "yes", "on")
 _FALSE = ("false", "no", "off")
@@ -104,6 +105,9 @@ def _no_whole_number(word: str) -> PydanticCustomError:
         return complain(
             "wrong-value", f"is `{shown}`: digits may not be grouped", f"Write {re.sub('[^0-9]', '', word)}."
         )
+    if match := _THOUSANDS.fullmatch(word):
+        meant = int(match[1]) * 1024 ** (1 + "km".index(match[2].lower()))
+        return complain("wrong-value", f"is `{shown}`, which is no whole number", f"Write {meant}.")
     if _FRACTION.fullmatch(word):
         return complain("wrong-value", f"is `{shown}`, which is no whole number", "Write it in digits alone.")
     return complain("wrong-value", f"is `{shown}`, which is no whole number")

@@ -85,7 +85,7 @@ def value_words(flag: FlagHelp) -> int:
 def nearest_flag(flag: str, dialect: Dialect) -> str | None:
     """The flag of this build that was most likely meant, or None when none is near."""
     usable = [name for name, entry in dialect.flags.items() if not is_removed(entry)]
-    found = get_close_matches(flag.lower().replace("_", "-"), usable, n=1, cutoff=0.6)
+    found = get_close_matches(flag.lower().replace("_", "-"), usable, n=1, cutoff=0.7)
     return found[0] if found else None
 
 

@@ -290,3 +290,22 @@ def test_no_secret_is_ever_shown(keys: str) -> None:
         told = f"{problem.message} {problem.hint} {problem.excerpt}"
         assert "hunter2" not in told
         assert "ter2" not in told
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("stack: home\nmodels:\n  smol:\n    ‸sorce: gguf:smol.gguf\n", "source"),
+        ("stack: home\nmodels:\n  smol:\n    ‸model: gguf:smol.gguf\n", "source"),
+        ("‸stak: home\nmodels:\n  smol:\n    source: gguf:smol.gguf\n", "stack"),
+        ("stack: home\n‸model:\n  smol:\n    source: gguf:smol.gguf\n", "models"),
+        ("stack: home\ngpus:\n  a: {auto: true, ‸apy: cuda}\nmodels:\n  smol:\n    source: gguf:smol.gguf\n", "api"),
+    ],
+)
+def test_a_required_key_that_is_misspelt_is_one_error(text: str, meant: str) -> None:
+    assert complaint(text).message.endswith(f"did you mean `{meant}`?")
+
+
+def test_a_key_beside_the_right_one_says_nothing_of_it() -> None:
+    (problem,) = problems_of(stack_with("sorce: gguf:x.gguf\nsource: gguf:smol.gguf"))
+    assert problem.id == "unknown-key"

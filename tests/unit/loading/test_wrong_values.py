@@ -14,6 +14,7 @@ VALUES = [
     ("ctx: ‸4k", "wrong-value", "is `4k`", ""),
     ("ctx: ‸0x1000", "wrong-value", "is `0x1000`, which is not written in decimal", "Write 4096."),
     ("ctx: ‸0o10", "wrong-value", "not written in decimal", "Write 8."),
+    ("ctx: ‸4k", "wrong-value", "is `4k`, which is no whole number", "Write 4096."),
     ("ctx: ‸0xzz", "wrong-value", "no whole number", ""),
     ("ctx: ‸0b12", "wrong-value", "not written in decimal", ""),
     ("ctx: ‸010", "wrong-value", "base 8 and YAML 1.2 in base 10", "Write 10."),

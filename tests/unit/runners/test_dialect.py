@@ -146,6 +146,7 @@ def test_default_off_is_read_where_the_help_says_so():
         ("--cache-reus", "--cache-reuse"),
         ("--gpu_layers", "--gpu-layers"),
         ("--no-such-flag-at-all", None),
+        ("--no-such-flag", None),  # --no-escape is like it, and was not meant
         ("--draft-maxx", "--spec-draft-n-max"),  # and never --draft-max, which is gone
     ],
 )
