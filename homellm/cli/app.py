@@ -9,7 +9,7 @@ import typer
 
 from homellm.cli.examples import epilog
 from homellm.cli.options import Common, DebugOption, FileOption, Format, FormatOption, NoColorOption
-from homellm.cli.verbs import NAMES, Verbs
+from homellm.cli.verbs import NAMES, Verb, Verbs
 
 _EPILOG = "Every verb has its own help: homellm up --help. Options stand before or after the verb."
 
@@ -31,7 +31,7 @@ def build(only: str | None = None) -> typer.Typer:
     )
     app.callback()(root)
     for name in NAMES if only is None else (only,):
-        app.command(name, epilog=epilog(name))(getattr(import_module(f"homellm.cli.{name}"), name))
+        app.command(name, cls=Verb, epilog=epilog(name))(getattr(import_module(f"homellm.cli.{name}"), name))
     return app
 
 

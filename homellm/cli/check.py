@@ -26,15 +26,17 @@ def check(
     Changes nothing. Ends with 0 when everything is as declared, 5 when advice fails, 4 when a gate fails: fit for cron.
     """
     from homellm.cli.run_verb import deploy_options, run_verb
+    from homellm.cli.typed import commands
     from homellm.deploy.check import check as act
     from homellm.report.check_table import check_table
 
     given = common(ctx, file, format_, no_color, debug)
+    typed = commands(given)
     options = deploy_options(given, concurrency=concurrency)
     return run_verb(
         given,
         models,
-        lambda call: act(call.stack, call.only, call.ports, options, call.scope, call.emit),
-        lambda report, width: check_table(report, width=width),
+        lambda call: typed.of(act(call.stack, call.only, call.ports, options, call.scope, typed.emit(call.emit))),
+        lambda report, width: typed.text(check_table(report, width=width)),
         events=False,
     )

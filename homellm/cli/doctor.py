@@ -32,14 +32,16 @@ def doctor(
     background jobs take slots, and an Ollama that runs on the host itself. Changes nothing.
     """
     from homellm.cli import streams
+    from homellm.cli.typed import commands
     from homellm.report.doctor import doctor_document, doctor_text
 
     given = common(ctx, file, format_, no_color, debug)
-    found = _diagnose(given)
+    typed = commands(given)
+    found = typed.of(_diagnose(given))
     if given.json:
         streams.write_document(doctor_document(found))
     else:
-        streams.write_text(given, doctor_text(found, width=streams.screen_width(sys.stdout)))
+        streams.write_text(given, typed.text(doctor_text(found, width=streams.screen_width(sys.stdout))))
     return found.exit_code
 
 

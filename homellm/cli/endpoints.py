@@ -109,9 +109,11 @@ def _snippet(client: Client, stack: Stack, found: tuple[ModelEndpoints, ...], *,
 
 
 def _print(given: Common, snippet: Snippet) -> None:
-    """The text on stdout, fit for a file; warnings on stderr as well, which a file would hide."""
+    """The text on stdout, its notes in it as comments; on stderr as well where stdout is a file, which hides them."""
     from homellm.cli import streams
 
     streams.write_text(given, snippet.text)
+    if streams.screen_width(sys.stdout) is not None:
+        return
     for note in snippet.notes:
         streams.errors_output().write(f"note: {note}\n")

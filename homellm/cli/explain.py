@@ -21,7 +21,7 @@ def explain(
     ctx: typer.Context,
     log: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE|-]", show_default=False, help="A log; - or nothing reads standard input."),
+        typer.Argument(metavar="FILE|-", show_default=False, help="A log; - or nothing reads standard input."),
     ] = None,
     format_: FormatOption = None,
     no_color: NoColorOption = False,

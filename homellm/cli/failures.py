@@ -48,9 +48,11 @@ def tell_interrupt(common: Common) -> ExitCode:
 
 
 def _tell(problems: tuple[Problem, ...], common: Common, stack: str | None) -> None:
+    from homellm.cli.typed import commands
     from homellm.report.json_report import error_document
     from homellm.report.problems import problems_text
 
+    problems = commands(common).of(problems)
     if common.json:
         write_document(error_document(stack, problems))
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ import typer
 
 from homellm.cli.options import DebugOption, FormatOption, ModelsArgument, NoColorOption, common
 from homellm.cli.this_machine import this_machine
+from homellm.cli.typed import commands
 
 if TYPE_CHECKING:
     from homellm.cli.options import Common
@@ -57,8 +59,10 @@ def fit(
     given = common(ctx, None, format_, no_color, debug)
     asked = _asked(parallel, slot_ctx, memory, free, fit_target)
     named = file or (str(given.file) if given.file else None)
-    report = _of_file(named, models, asked) if named and _is_model(named) else _of_stack(given, named, models, asked)
-    return tell(report, given)
+    if named and _is_model(named):
+        return tell(_of_file(named, models, asked), replace(given, file=None))
+    given = replace(given, file=Path(named) if named else None)
+    return tell(commands(given).of(_of_stack(given, models, asked)), given)
 
 
 def tell(report: FitReport, given: Common) -> int:
@@ -155,15 +159,13 @@ def _look(named: str) -> ModelFile:
         return files.look(named)
 
 
-def _of_stack(given: Common, named: str | None, models: list[str] | None, asked: Asked) -> FitReport:
-    from dataclasses import replace
-
+def _of_stack(given: Common, models: list[str] | None, asked: Asked) -> FitReport:
     from homellm.adapters.gguf_files import GgufFiles
     from homellm.cli.run_verb import prepare
     from homellm.cli.wiring import connect_hub
     from homellm.deploy.fit import fit as reckon
 
-    stack, only = prepare(replace(given, file=Path(named) if named else None), models)
+    stack, only = prepare(given, models)
     hub = connect_hub() if any(model.source.kind == "hf" for model in stack.models) else None
     return reckon(stack, only, GgufFiles(), this_machine(os.environ).snapshot(), _store_of, asked, hub)
 

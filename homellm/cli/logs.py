@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from homellm.cli.options import (
     DebugOption,
-    FormatOption,
+    HiddenFormatOption,
     LongFileOption,
     ModelsArgument,
     NoColorOption,
@@ -31,16 +33,16 @@ def logs(
         typer.Option("--tail", "-n", metavar="N", min=0, show_default=False, help="Only the last N lines of each."),
     ] = None,
     file: LongFileOption = None,
-    format_: FormatOption = None,
+    format_: HiddenFormatOption = None,
     no_color: NoColorOption = False,
     debug: DebugOption = False,
 ) -> int:
     """Print the servers' logs.
 
-    Where there are several, each line stands behind its model's name. Ctrl-C ends -f.
+    Where there are several, each line stands behind its model's name. Ctrl-C ends -f. Here -f follows, and the stack
+    file is named by --file. They are lines, with no JSON form.
     """
     from homellm.cli.failures import tell_error
-    from homellm.cli.run_verb import prepare
     from homellm.errors import HomellmError, UsageError
 
     given = common(ctx, file, format_, no_color, debug)
@@ -48,11 +50,29 @@ def logs(
         raise UsageError(
             "logs are lines and no JSON document", hint="Leave --format json away, or see homellm explain."
         )
-    stack, only = prepare(given, models)
+    stack, only = _prepare(given, models, follow=follow)
     try:
         return _print(given, stack, only, follow=follow, tail=tail)
     except HomellmError as error:
         return tell_error(error, given, stack.name)
+
+
+def _prepare(given: Common, models: list[str] | None, *, follow: bool) -> tuple[Stack, tuple[str, ...]]:
+    """The stack and the models; a file that stands where a model's name is due was meant for --file."""
+    from homellm.cli.run_verb import prepare
+    from homellm.errors import StackFileError, UsageError
+
+    try:
+        return prepare(given, models)
+    except (StackFileError, UsageError) as error:
+        meant = next((name for name in models or () if Path(name).is_file()), None) if follow else None
+        if meant is None or error.problems[0].id not in ("stack-file", "no-such-model"):
+            raise
+        others = [name for name in models or () if name != meant]
+        command = shlex.join(["homellm", "--file", meant, "logs", "-f", *others])
+        raise UsageError(
+            f"{meant} is a file and no model: after logs, -f follows", hint=f"The stack file is --file: {command}"
+        ) from error
 
 
 def _print(given: Common, stack: Stack, only: tuple[str, ...], *, follow: bool, tail: int | None) -> ExitCode:

@@ -12,6 +12,7 @@ from homellm.cli.options import given_in
 from homellm.cli.signals import Stopped, stopping
 from homellm.cli.streams import finish
 from homellm.cli.verbs import verb_in
+from homellm.cli.wrong_words import in_our_words
 from homellm.errors import ExitCode, HomellmError
 
 #: The common root of all that the framework raises about a command line; of its kinds it exports this one alone.
@@ -37,7 +38,7 @@ def main(argv: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort, told as what it is
         if isinstance(error, _CommandLineError):
             message = error.format_message()  # type: ignore[attr-defined]  # every one of them has it
-            return tell_usage(message, _hint(verb_in(argv)), given_in(argv))
+            return tell_usage(in_our_words(message), _hint(verb_in(argv)), given_in(argv))
         return tell_fault(error, given_in(argv))
 
 

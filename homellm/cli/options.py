@@ -23,12 +23,16 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """What was given before the verb or after it; after it wins. `file` is None when neither named one."""
+    """What was given before the verb or after it; after it wins. `file` is None when neither named one.
+
+    `by_name` is for a verb that needs the stack's name alone, not all of its file.
+    """
 
     file: Path | None = None
     format: Format = Format.TABLE
     no_color: bool = False
     debug: bool = False
+    by_name: bool = False
 
     @property
     def json(self) -> bool:
@@ -51,6 +55,8 @@ LongFileOption = Annotated[
 FormatOption = Annotated[
     Format | None, typer.Option("--format", show_default=False, help="A table for people, or JSON for programs.")
 ]
+#: For `logs`, which has no JSON form and says so.
+HiddenFormatOption = Annotated[Format | None, typer.Option("--format", show_default=False, hidden=True)]
 NoColorOption = Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR does the same.")]
 DebugOption = Annotated[bool, typer.Option("--debug", help="Show what the engine said, and tracebacks.")]
 

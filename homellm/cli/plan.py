@@ -46,6 +46,7 @@ def tell_plan(given: Common, models: list[str] | None, options: Options, *, deta
     from homellm.cli import streams, wiring
     from homellm.cli.failures import tell_error
     from homellm.cli.run_verb import prepare
+    from homellm.cli.typed import commands
     from homellm.deploy.preview import plan as act
     from homellm.errors import ExitCode, HomellmError, worst
     from homellm.report.json_report import plan_document
@@ -53,14 +54,15 @@ def tell_plan(given: Common, models: list[str] | None, options: Options, *, deta
     from homellm.report.problems import problems_text
 
     stack, only = prepare(given, models)
+    typed = commands(given)
     try:
-        report = act(stack, only, wiring.connect(), options)
+        report = typed.of(act(stack, only, wiring.connect(), options))
     except HomellmError as error:
         return tell_error(error, given, stack.name)
     if given.json:
         streams.write_document(plan_document(report))
     else:
-        streams.write_text(given, plan_table(report, width=streams.screen_width(sys.stdout)))
+        streams.write_text(given, typed.text(plan_table(report, width=streams.screen_width(sys.stdout))))
         streams.errors_output().write(problems_text(report.problems, width=streams.screen_width(sys.stderr)))
     codes = [problem.exit_code for problem in report.problems]
     if detailed and report.changes:

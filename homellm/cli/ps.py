@@ -16,13 +16,16 @@ def ps(
 ) -> int:
     """Show what runs now: state, slots, endpoint, container."""
     from homellm.cli.run_verb import run_verb
+    from homellm.cli.typed import commands
     from homellm.deploy.ps import ps as act
     from homellm.report.tables import ps_table
 
+    given = common(ctx, file, format_, no_color, debug)
+    typed = commands(given)
     return run_verb(
-        common(ctx, file, format_, no_color, debug),
+        given,
         None,
-        lambda call: act(call.stack, call.ports),
-        lambda report, width: ps_table(report, width=width),
+        lambda call: typed.of(act(call.stack, call.ports)),
+        lambda report, width: typed.text(ps_table(report, width=width)),
         events=False,
     )

@@ -32,7 +32,9 @@ class Form(StrEnum):
 
 def render(
     ctx: typer.Context,
-    form: Annotated[Form, typer.Argument(show_default=False, help="A bash script, or a compose file.")],
+    form: Annotated[
+        Form, typer.Argument(metavar="FORM", show_default=False, help="run: a bash script. compose: a compose file.")
+    ],
     models: ModelsArgument = None,
     show_secrets: Annotated[
         bool, typer.Option("--show-secrets", help="Write secrets down; else they are variables to set.")
@@ -49,6 +51,7 @@ def render(
     from homellm.cli import streams, wiring
     from homellm.cli.failures import tell_error
     from homellm.cli.run_verb import prepare
+    from homellm.cli.typed import commands
     from homellm.deploy.gather import gather
     from homellm.deploy.pull_models import locate
     from homellm.deploy.select import select
@@ -68,7 +71,7 @@ def render(
 
     built = [(model, build(model, stack, world)) for model in wanted]
     specs = [made.spec for _, made in built if made.spec is not None]
-    problems = tuple(problem for _, made in built for problem in made.problems)
+    problems = commands(given).of(tuple(problem for _, made in built for problem in made.problems))
     notes = [f"{model.name}: {note}" for model, made in built for note in made.notes]
     text = _text(form, stack, specs, notes, show_secrets=show_secrets) if specs else ""
     if given.json:

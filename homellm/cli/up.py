@@ -47,9 +47,11 @@ def up(
     """
     from homellm.cli.plan import tell_plan
     from homellm.cli.run_verb import deploy_options, run_verb
+    from homellm.cli.typed import commands
     from homellm.report.tables import up_table
 
     given = common(ctx, file, format_, no_color, debug)
+    typed = commands(given)
     options = deploy_options(
         given,
         wait_timeout_s=wait_timeout,
@@ -66,7 +68,7 @@ def up(
     return run_verb(
         given,
         models,
-        lambda call: act(call.stack, call.only, call.ports, options, call.scope, call.emit),
-        lambda report, width: up_table(report, width=width),
-        goes_on="homellm up",
+        lambda call: typed.of(act(call.stack, call.only, call.ports, options, call.scope, typed.emit(call.emit))),
+        lambda report, width: typed.text(up_table(report, width=width)),
+        goes_on=typed.text("homellm up"),
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from homellm.cli.selection import nearest
 from homellm.errors import UsageError
@@ -52,6 +53,25 @@ def verb_in(argv: list[str]) -> str | None:
         if word in _WITH_VALUE:
             next(words, None)
     return None
+
+
+#: What the framework writes behind an argument's name: a type of Python's.
+_TYPE = re.compile(r" <\S+>$")
+
+
+class Verb(TyperCommand):
+    """One verb, whose help says nothing of Python's types."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options, each where it has something to say."""
+        for title, kind in (("Arguments", "argument"), ("Options", "option")):
+            shown = [one for one in self.get_params(ctx) if one.param_type_name == kind]
+            rows = [record for record in (one.get_help_record(ctx) for one in shown) if record is not None]
+            if kind == "argument":
+                rows = [(_TYPE.sub("", name), text) for name, text in rows]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
 
 class Verbs(TyperGroup):

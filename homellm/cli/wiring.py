@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 
 def load_stack(common: Common, environ: Mapping[str, str] = os.environ) -> Stack:
-    """The stack file as a Stack. Raises StackFileError with everything that is wrong in it."""
+    """The stack file as a Stack. Raises StackFileError with everything that is wrong in it.
+
+    Where the verb needs the stack's name alone, a file that is wrong elsewhere is a stack without models.
+    """
     path = locate(common.file, environ)
     text = read(path)
     from homellm.loading.loader import load
@@ -27,7 +30,18 @@ def load_stack(common: Common, environ: Mapping[str, str] = os.environ) -> Stack
     try:
         return load(path, text, environ)
     except StackFileError as error:
+        named = _by_name(path, text, environ) if common.by_name else None
+        if named is not None:
+            return named
         raise with_gpus(error, environ) from None
+
+
+def _by_name(path: Path, text: str, environ: Mapping[str, str]) -> Stack | None:
+    from homellm.domain.stack import Stack
+    from homellm.loading.loader import stack_name
+
+    name = stack_name(path, text, environ)
+    return Stack(name=name, file=path.absolute()) if name is not None else None
 
 
 def connect(environ: Mapping[str, str] = os.environ) -> Ports:

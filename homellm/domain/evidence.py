@@ -49,7 +49,7 @@ class LogSummary:
     None means that the log does not tell. `device` is a device's name as the log gives it, or `cpu`.
     `weights_mib` sums the model buffers, by buffer name. `kv_mib` and `recurrent_mib` are the caches' sizes.
     `pool_tokens` is the context of all slots together. `known` tells whether any line was a server's at all.
-    `found_no_gpu` tells that a backend looked for a GPU and found none, which is a problem only where one was asked for.
+    `found_no_gpu` tells that a backend looked for a GPU and found none: a problem only where one was asked for.
     `cache_reused` tells that a chunk of a prompt was reused. `server`, `version` and `loads` tell an Ollama server's
     log from a llama-server's: `server` is `ollama` there.
     """

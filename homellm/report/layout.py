@@ -71,6 +71,12 @@ def column_widths(rows: Iterable[Sequence[str]]) -> list[int]:
     return widths
 
 
+def line_width(rows: Iterable[Sequence[str]]) -> int:
+    """The columns of a screen that aligned rows take."""
+    widths = [width for width in column_widths(rows) if width]
+    return sum(widths) + GAP * max(0, len(widths) - 1)
+
+
 def columns(
     rows: Sequence[Sequence[str]], *, right: frozenset[int] = frozenset(), width: int | None = None
 ) -> list[list[str]]:
@@ -81,7 +87,7 @@ def columns(
     """
     widths = column_widths(rows)
     shown = [index for index, size in enumerate(widths) if size]
-    if width is not None and sum(widths) + GAP * (len(shown) - 1) > width:
+    if width is not None and line_width(rows) > width:
         return [_stacked(row, width) for row in rows]
     return [[_line(row, widths, shown, right)] for row in rows]
 

@@ -8,7 +8,7 @@ from homellm.domain.reports import Fallback, ModelReport, StackReport
 from homellm.domain.verdicts import State, Verdict
 from homellm.errors import Problem
 from homellm.report import words
-from homellm.report.layout import GAP, cell_width, clean, clean_lines, columns, flat, hang, pad
+from homellm.report.layout import GAP, cell_width, clean, clean_lines, columns, flat, hang, line_width, pad
 
 _SECONDS = 5
 _SERVED_BY = {
@@ -102,10 +102,12 @@ def down_text(report: StackReport) -> str:
 
 
 def ps_table(report: StackReport, *, width: int | None = None) -> str:
-    """What runs now: model, state, runner, slots, device, endpoint, container."""
+    """What runs now: model, state, runner, slots, device, endpoint, container; the last one only where it has room."""
     if not report.models:
         return f"{clean(report.stack)}  no models\n"
     rows = [[_head(m), m.state.value, *_served(m), clean(m.container or "")] for m in report.models]
+    if width is not None and line_width(rows) > width:
+        rows = [row[:-1] for row in rows]
     return join_blocks([flat(columns(rows, width=width)), *_paragraphs(report.models, width, failed=True)])
 
 

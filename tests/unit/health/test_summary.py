@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from itertools import zip_longest
+
+import pytest
 
 from homellm.health.server_log import MOST_CHILDREN, ServerLog
 from homellm.health.signals import read_line

@@ -129,6 +129,15 @@ def test_ps() -> None:
     assert ps_table(stack()) == "nuc  no models\n"
 
 
+def test_ps_drops_the_container_first_where_a_terminal_is_narrow() -> None:
+    whole = ps_table(ALL)
+    width = max(len(line) for line in whole.splitlines() if line[:1] in "✔✘–!?")
+    assert ps_table(ALL, width=width).splitlines()[0] == whole.splitlines()[0]
+    narrow = ps_table(ALL, width=width - 1).splitlines()
+    assert ALL.models[0].container
+    assert narrow[0] == whole.splitlines()[0].removesuffix(ALL.models[0].container).rstrip()
+
+
 def test_down() -> None:
     report = StackReport(stack="nuc", removed=("nuc-embed", "nuc-embed.prev-1", "homellm-nuc"))
     assert down_text(report) == "nuc  3 removed\n– nuc-embed\n– nuc-embed.prev-1\n– homellm-nuc\n"
