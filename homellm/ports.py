@@ -284,6 +284,9 @@ class Ollamas(Protocol):
     def container_store(self, ref: str, root: str, disk: Path | None) -> OllamaStore:
         """The store that a container, running or not, has at `root`; `disk` is where it lies on this machine."""
 
+    def make_folder(self, folder: Path) -> bool:
+        """Make the folder of a store, unless it is there; whether it was made. Raises Refused when it cannot be."""
+
     def foreign_log(self, source: LogSource) -> Stream:
         """The log of a server that is not ours. Raises Refused when it cannot be read."""
 

@@ -39,6 +39,20 @@ class OllamaWays:
 
         return container_store(self._engine, ref, root, disk=disk)
 
+    def make_folder(self, folder: Path) -> bool:
+        """Make the folder of a store, unless it is there."""
+        if folder.is_dir():
+            return False
+        try:
+            folder.mkdir(parents=True)
+        except OSError as error:
+            raise Refused(
+                f"the folder {folder} for Ollama's models cannot be made: {error.strerror}",
+                hint="Make it, or set `store` to one that is there.",
+                id="store-missing",
+            ) from error
+        return True
+
     def foreign_log(self, source: LogSource) -> Stream:
         """A file, the journal of a systemd unit since it was started, or a container of somebody's."""
         match source.kind:

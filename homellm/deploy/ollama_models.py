@@ -44,6 +44,7 @@ def bring(model: Model, reached: Reached, record: ServerRecord, job: Job, emit: 
     )
     if plan.kind != "none":
         _not_somebody_elses(model, plan, own, source, record)
+        _not_altered_in_place(model, plan, reached, record)
         # Noted before it is made: a run that is cut off in between must know its own work again.
         record = update_server_record(
             reached.container, reached.url, job, lambda kept: replace(kept, made=kept.made | {name})
@@ -109,6 +110,19 @@ def _not_somebody_elses(
         id="name-in-store",
         message=f"the store has another model named {plan.name}, which homellm did not make",
         hint=f"Give {model.name} another name in the stack file, or remove that one: ollama rm {plan.name}",
+        model=model.name,
+    )
+    raise Refused(problem.message, problems=(problem,))
+
+
+def _not_altered_in_place(model: Model, plan: Making, reached: Reached, record: ServerRecord) -> None:
+    """On a server that is not ours, a model that others use too is not given another context under its own name."""
+    if reached.server.ours or plan.kind != "derive" or plan.name != plan.source or plan.name in record.made:
+        return
+    problem = Problem(
+        id="name-in-store",
+        message=f"{plan.name} on {reached.url} would have to be changed in place: {plan.because}",
+        hint=f"Give {model.name} another name in the stack file; homellm then makes a model of that name from it.",
         model=model.name,
     )
     raise Refused(problem.message, problems=(problem,))

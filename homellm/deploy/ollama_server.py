@@ -89,6 +89,7 @@ def reach(server: OllamaServer, job: Job, emit: Emit) -> Reached:
     problems += other_at_work(unit, server.name, job)
     if problems:
         raise Refused(problems[0].message, problems=problems)
+    _ensure_store(server, job, emit)
     prove = _Prove(server, job, emit)
     carried = UnitRun(desired, unit, job, emit, server.gpu or "cpu", prove.by_name, prove.container).run()
     for note in carried.notes:
@@ -99,6 +100,15 @@ def reach(server: OllamaServer, job: Job, emit: Emit) -> Reached:
     reached = find(server, job.stack, job.ports)
     _hand_on(unit, reached, job)
     return reached
+
+
+def _ensure_store(server: OllamaServer, job: Job, emit: Emit) -> None:
+    """A declared folder that is not there yet is made, by us: the engine would refuse the mount."""
+    store = server.store
+    if store is None or store.named or not job.world.engine.local:
+        return
+    if job.ports.ollamas.make_folder(Path(store.source)):
+        emit(Note(f"made the folder {store.source} for the models of {server.name}"))
 
 
 def _hand_on(unit: Unit, reached: Reached, job: Job) -> None:

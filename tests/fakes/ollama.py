@@ -76,6 +76,7 @@ class FakeOllamas:
     loads: list[str] = field(default_factory=list)
     in_memory: dict[tuple[str, int], dict[str, LoadedModel]] = field(default_factory=dict)
     leaving: dict[str, int] = field(default_factory=dict)
+    folders: list[Path] = field(default_factory=list)
 
     def api(self, url: str) -> FakeApi:
         return FakeApi(self, url)
@@ -85,6 +86,10 @@ class FakeOllamas:
 
     def folder_store(self, root: Path) -> FakeStore:
         return FakeStore(self)
+
+    def make_folder(self, folder: Path) -> bool:
+        self.folders.append(folder)
+        return False
 
     def find(self, name: str) -> StoredModel:
         wanted = parse_name(name)

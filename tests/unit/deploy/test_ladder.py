@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from homellm.deploy.session import Options
-from homellm.domain.stack import Source
+from homellm.domain.stack import OllamaServer, Source
 from homellm.domain.verdicts import State
 from tests.fakes.ollama import stored
 from tests.unit.deploy.lab import IMAGE, PORT
@@ -186,3 +187,22 @@ def test_a_copy_that_takes_its_time_to_leave_is_no_shadow():
     report = only(lab.up(hybrid()))
     assert report.state is State.VERIFIED
     assert {check.id: check.observed for check in report.checks}["shadow-load"] is False
+
+
+def test_a_model_of_somebody_elses_server_is_not_altered_under_its_own_name():
+    """Another context would be a num_ctx in the model that others use too; under a name of its own it is made."""
+    lab = OllamaLab()
+    lab.up(hybrid(fallback="none"))
+    lab.server = OllamaServer("main", url="http://127.0.0.1:11434", store=lab.server.store)
+    lab.ollamas.models = (replace(MODELS[0], params={"num_ctx": 512}), MODELS[1])
+    loads = lab.loads().copy()
+    (report,) = lab.up(hybrid(ctx=1024)).models
+    assert report.problems[0].id == "name-in-store"
+    assert "another name" in report.problems[0].hint
+    assert lab.loads() == loads
+
+
+def test_the_folder_of_a_store_is_seen_to_before_the_server_is_made():
+    lab = OllamaLab()
+    lab.up()
+    assert lab.ollamas.folders == [Path("/srv/ollama")]
