@@ -1,11 +1,15 @@
 """Rules of the whole suite: a test that was skipped proves nothing, so in CI it fails the run."""
 
 import os
+import signal
 
 import pytest
 
 # Where it is set, the processes that tests start would write unbuffered, which people's do not.
 os.environ.pop("PYTHONUNBUFFERED", None)
+# Where the suite runs in the background of a shell, SIGINT is ignored, and every process that it starts would inherit
+# that: the tests of Ctrl-C would test nothing.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -19,6 +23,8 @@ def pytest_terminal_summary(terminalreporter):
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session, exitstatus):
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None:
+        return  # one of several processes: the one that collects their reports judges
     if exitstatus == pytest.ExitCode.OK and skips_are_failures() and reporter.getreports("skipped"):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
