@@ -56,15 +56,17 @@ def _one(model: Model, unit: Unit, ports: Ports) -> ModelReport:
     record = read_record(current, ports)
     if record is None:
         return serving_report(model, current, State.UNVERIFIED)
-    report = replace(serving_report(model, current, record.state), problems=_failed(record, model))
+    report = _with_failed(serving_report(model, current, record.state), record)
     return replace(report, slots=record.log.slots, ctx=record.log.ctx_per_slot, device=record.log.device)
 
 
-def _failed(record: Record, model: Model) -> tuple[Problem, ...]:
-    """What its last verification found wrong, and that homellm check looks anew: a record tells of no later time."""
-    problems = (gate_problem(gate, model.name) for gate in failed_gates(record.verdicts))
-    anew = f"Look anew: homellm check {model.name}"
-    return tuple(replace(found, hint=f"{found.hint} {anew}".strip()) for found in problems)
+def _with_failed(report: ModelReport, record: Record) -> ModelReport:
+    """With what its last verification found wrong; a record tells of no later time, so `check` is to look anew."""
+    gates = failed_gates(record.verdicts)
+    if not gates:
+        return report
+    problems = tuple(gate_problem(gate, report.name) for gate in gates)
+    return replace(report, checks=gates, problems=problems, notes=(f"homellm check {report.name} looks anew.",))
 
 
 def _crashes(container: Container, model: Model) -> Problem | None:

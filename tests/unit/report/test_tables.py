@@ -85,11 +85,13 @@ def test_what_is_to_be_known_before_a_table_stands_above_it_once() -> None:
 
 
 def test_ps_says_why_one_failed_and_that_one_is_about_to_serve() -> None:
-    problem = Problem("gate-slots", "slots: asked 3, observed 1 (/props)", "Look anew: homellm check m")
+    verdict = Verdict("ready", True, False, "fail", "/health", hint="Read its log.", gate=True)
+    problem = Problem("gate-ready", "ready: asked True, observed False (/health)", "Read its log.")
+    why = {"checks": (verdict,), "problems": (problem,), "notes": ("homellm check m looks anew.",)}
     note = "homellm up is at work, or was cut off: homellm up goes on."
-    models = (ModelReport("m", State.FAILED, problems=(problem,)), ModelReport("n", State.STARTING, notes=(note,)))
+    models = (ModelReport("m", State.FAILED, **why), ModelReport("n", State.STARTING, notes=(note,)))
     assert [line for line in ps_table(stack(*models)).splitlines() if line][2:] == [
-        "m  slots: asked 3, observed 1 (/props). Look anew: homellm check m",
+        "m  ready: asked yes, observed no (/health). homellm check m looks anew. Read its log.",
         f"n  {note}",
     ]
 
