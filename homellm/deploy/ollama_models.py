@@ -15,6 +15,7 @@ from homellm.domain.ollama import PULL_CURES, ShownModel, StoredModel, stored_fr
 from homellm.domain.ollama_names import parse_name
 from homellm.domain.stack import Model
 from homellm.errors import Problem, Refused
+from homellm.planning.machine import as_served, capacity_bytes, machine_of
 from homellm.ports import PullStream
 from homellm.runners.ollama_models import Making, making, served_name, source_name
 
@@ -82,7 +83,7 @@ def _source(model: Model, reached: Reached, job: Job, emit: Emit) -> StoredModel
     pull = reached.api.pull(
         wanted.pull_name, insecure=wanted.insecure, room_bytes=store.free_bytes() if store is not None else None
     )
-    _stream(pull, model.name, job.scope, emit)
+    _stream(pull, model.name, job.scope, emit, most_bytes=_most(model, job))
     found = lookup(str(wanted), reached)
     if not found.usable:
         raise _unusable(found)
@@ -167,10 +168,24 @@ def _upload(model: Model, path: Path, reached: Reached, job: Job, emit: Emit) ->
     return digest
 
 
-def _stream(stream: PullStream, model: str, scope: Scope, emit: Emit) -> None:
+def _most(model: Model, job: Job) -> int | None:
+    """The most bytes that a model may have to fit anywhere here; None where nobody can tell or nobody wants to know."""
+    machine, _ = machine_of(model, job.stack, job.world.host)
+    hidden = as_served(model, job.stack).gpu is not None and machine.gpu is None and not machine.shared
+    return None if hidden or not job.options.fit else capacity_bytes(machine)
+
+
+def _stream(stream: PullStream, model: str, scope: Scope, emit: Emit, most_bytes: int | None = None) -> None:
     with scope.closing(stream.close):
         for progress in stream:
             scope.check()
+            if most_bytes is not None and progress.total_bytes > most_bytes:
+                raise Refused(
+                    f"{model} has {progress.total_bytes / 1e9:.1f} GB, and this machine has {most_bytes / 1e9:.1f} GB"
+                    " of memory in all",
+                    hint="Choose a smaller quantisation or model. Or insist: homellm up --no-fit.",
+                    id="does-not-fit",
+                )
             emit(
                 Progress(
                     model,

@@ -75,5 +75,16 @@ def empty(machine: Machine) -> Machine:
     return replace(machine, gpu=_whole(machine.gpu), host=_whole(machine.host), fit_target_bytes=0)
 
 
+def capacity_bytes(machine: Machine) -> int | None:
+    """All memory that a machine has, of host and GPU together; None where either cannot be told.
+
+    A file larger than this fits nowhere, whatever its layers: enough to refuse a download whose header nobody has yet.
+    """
+    devices = [device for device in (machine.host, machine.gpu) if device is not None]
+    totals = [device.total_bytes for device in devices]
+    known = [total for total in totals if total is not None]
+    return sum(known) if devices and len(known) == len(totals) else None
+
+
 def _whole(device: Device | None) -> Device | None:
     return None if device is None else replace(device, free_bytes=max(device.total_bytes or 0, device.free_bytes))

@@ -5,7 +5,7 @@ The lines are those of a real 0.33 (tests/fixtures/logs/o-canary.log), as far as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from homellm.domain.ollama import ListedModel, LoadedModel, ShownModel, StoredModel
 from homellm.domain.ollama_names import parse_name
 from homellm.errors import OllamaFailed, OllamaUnreachable
+from homellm.ports import PullProgress
 from tests.fakes.behaviour import Behaviour
 from tests.fakes.container import FakeContainer
 from tests.fakes.state import FakeState
@@ -77,6 +78,7 @@ class FakeOllamas:
     in_memory: dict[tuple[str, int], dict[str, LoadedModel]] = field(default_factory=dict)
     leaving: dict[str, int] = field(default_factory=dict)
     folders: list[Path] = field(default_factory=list)
+    registry: tuple[StoredModel, ...] = ()
 
     def api(self, url: str) -> FakeApi:
         return FakeApi(self, url)
@@ -140,6 +142,9 @@ class FakeApi:
     def load(self, model: str, **options: Any) -> FakeLoad:
         return FakeLoad(self, model)
 
+    def pull(self, model: str, *, insecure: bool = False, room_bytes: int | None = None) -> FakePull:
+        return FakePull(self, model)
+
     def unload(self, model: str) -> None:
         memory, name = self._memory(self._server()), str(parse_name(model))
         if name in memory and self.ollamas.lingers:
@@ -179,6 +184,23 @@ class FakeApi:
         with self.ollamas.state.lock:
             now = self.ollamas.state.clock.elapsed_us
             server.log += [(now, line.encode()) for line in lines]
+
+
+@dataclass
+class FakePull:
+    """A pull of what the registry has, told of in two lines."""
+
+    api: FakeApi
+    name: str
+
+    def __iter__(self) -> Iterator[PullProgress]:
+        found = next(m for m in self.api.ollamas.registry if parse_name(m.name).same(parse_name(self.name)))
+        yield PullProgress("pulling manifest", 0, found.total_bytes)
+        self.api.ollamas.models += (found,)
+        yield PullProgress("success", found.total_bytes, found.total_bytes)
+
+    def close(self) -> None:
+        """Nothing goes on by itself."""
 
 
 @dataclass

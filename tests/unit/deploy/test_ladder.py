@@ -206,3 +206,17 @@ def test_the_folder_of_a_store_is_seen_to_before_the_server_is_made():
     lab = OllamaLab()
     lab.up()
     assert lab.ollamas.folders == [Path("/srv/ollama")]
+
+
+def test_a_download_that_fits_nowhere_is_given_up_at_once():
+    """164 GiB asked of a machine with 13 GiB: four hours of download for nothing."""
+    lab = OllamaLab()
+    lab.ollamas.models = ()
+    lab.ollamas.registry = (replace(MODELS[0], total_bytes=164 << 30),)
+    lab.host.host = replace(lab.host.host, memory_bytes=13 << 30, available_bytes=12 << 30)
+    (report,) = lab.up().models
+    assert report.problems[0].id == "does-not-fit"
+    assert "176.1 GB" in report.problems[0].message
+    assert lab.ollamas.models == ()
+    lab.up(options=Options(engine_return_s=0.0, fit=False))
+    assert lab.ollamas.models == lab.ollamas.registry
