@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from homellm.domain.names import LABEL_STACK
 from homellm.domain.places import problem_at
 from homellm.domain.stack import Declared, Model, OllamaServer, Stack
-from homellm.domain.world import Container, ModelFile, World
+from homellm.domain.world import ModelFile, World
 from homellm.errors import Problem
+from homellm.planning.held_names import held, other_name
 from homellm.planning.host_problems import file_advice
 from homellm.planning.memory import memory_problem
 from homellm.planning.mlock import mlock_problem
@@ -122,8 +122,8 @@ def _name(model: Declared, unit: Unit, stack: Stack, world: World) -> Problem | 
             model,
             "container_name",
             id="name-taken",
-            message=_held(holder, stack.name),
-            hint=_other_name(holder, model.name),
+            message=held(holder, stack.name),
+            hint=other_name(holder, model.name),
         )
     for container in world.containers:
         if split_name(container.name)[0] == unit.name and container not in unit.containers:
@@ -148,20 +148,3 @@ def _networks(model: Declared, world: World) -> Problem | None:
         message=f"there is no network {missing}",
         hint=f"Make it with docker network create {missing}, or leave it out of `networks`.",
     )
-
-
-def name_taken(holder: Container, model: str, stack: str) -> Problem:
-    """A name that a swap of `model` is going to need and that somebody else's container bears."""
-    return Problem(id="name-taken", message=_held(holder, stack), hint=_other_name(holder, model), model=model)
-
-
-def _held(holder: Container, stack: str) -> str:
-    owner = holder.label(LABEL_STACK)
-    if owner == stack:
-        return f"the name {holder.name} is held by another container of this stack"
-    whose = f"the stack {owner}" if owner else f"nobody that homellm knows (image {holder.image})"
-    return f"the name {holder.name} is held by a container of {whose}, not of the stack {stack}"
-
-
-def _other_name(holder: Container, model: str) -> str:
-    return f"Rename or remove it (docker rm {holder.name}), or set container_name for {model}."
