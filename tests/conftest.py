@@ -7,9 +7,10 @@ import pytest
 
 # Where it is set, the processes that tests start would write unbuffered, which people's do not.
 os.environ.pop("PYTHONUNBUFFERED", None)
-# Where the suite runs in the background of a shell, SIGINT is ignored, and every process that it starts would inherit
-# that: the tests of Ctrl-C would test nothing.
+# In the background of a shell SIGINT is ignored, under nohup SIGHUP, and every process that the suite starts would
+# inherit that: the tests of Ctrl-C would test nothing.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -21,6 +21,7 @@ from homellm.domain.spec import (
     NetworkAttachment,
     PublishedPort,
 )
+from homellm.domain.stack import Model
 from homellm.domain.world import EngineInfo, Image, World
 from homellm.loading.loader import load
 from homellm.render.compare import differences
@@ -279,10 +280,18 @@ def example_specs(api, example: Path, image: str, tmp_path: Path) -> list[Contai
         images={image: Image(api.inspect_image(image)["Id"], (image,), health_check=HealthCheck(("CMD", "x"), 0))},
         dialects={image: dialect("b11669")},
     )
-    built = [build(model, stack, world) for model in stack.models if model.runner == "llama-server"]
+    own = [brought(model, tmp_path) for model in stack.models if model.runner == "llama-server"]
+    built = [build(model, stack, world) for model in own]
     built += [build_server(server, stack.models_on(server), stack, world) for server in stack.ollama if server.ours]
     assert [made.problems for made in built if made.problems] == []
     return [replace(made.spec, cpuset="0") if made.spec.cpuset else made.spec for made in built]
+
+
+def brought(model: Model, tmp_path: Path) -> Model:
+    """A model of a hub as it is once its file has come: the container is made from the path."""
+    if model.source.kind != "hf":
+        return model
+    return replace(model, source=replace(model.source, path=tmp_path / "hub.gguf"))
 
 
 def test_the_docker_that_runs_the_scripts_is_real():

@@ -23,6 +23,11 @@ def foreign(canary, run_ollama):
 
 
 def test_what_it_refuses_moves_and_what_it_gives_stays(canary, foreign, docker_api, prefix):
+    for name in (
+        "plain",
+        "hybrid",
+    ):  # with the context in them: homellm alters no model of a server that is not its own
+        canary.store.add(name, canary.store.blob(name), params={"num_ctx": CTX})
     server = foreign(store=canary.store.root)
     canary.both()
     result = canary.up()
