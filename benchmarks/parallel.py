@@ -88,20 +88,32 @@ def _llama_server(api: docker.APIClient, prefix: str) -> str:
 def _compare(servers: dict[str, str], rounds: int) -> None:
     seconds: dict[str, list[float]] = {name: [] for name in servers}
     for url in servers.values():
-        _at_once(url, -1)
-    for number in range(rounds):
-        for name, url in servers.items():
-            seconds[name].append(_at_once(url, number))
+        _at_once(url, 0)
+    number = 0
+    while any(len(values) < rounds for values in seconds.values()):
+        number += 1
+        taken = {name: _at_once(url, number) for name, url in servers.items()}
+        if None in taken.values():
+            print(f"round {number}: left out, a story was over too soon", flush=True)
+            continue
+        for name, value in taken.items():
+            seconds[name].append(value or 0.0)
+        told = "   ".join(f"{name} {values[-1]:6.2f} s" for name, values in seconds.items())
+        print(f"round {number}: {told}", flush=True)
     medians = {name: statistics.median(values) for name, values in seconds.items()}
     for name, values in seconds.items():
         rate = len(TOPICS) * TOKENS / medians[name]
         spread = f"{min(values):.2f} to {max(values):.2f}"
         print(f"{name:12} {medians[name]:6.2f} s  ({spread})  {rate:5.0f} tokens/s for all three together")
-    print(f"ratio        {medians['three slots'] / medians['one slot']:6.2f}")
+    best = min(seconds["three slots"]) / min(seconds["one slot"])
+    print(f"ratio        {medians['three slots'] / medians['one slot']:6.2f}    (of the best of both {best:.2f})")
 
 
-def _at_once(url: str, number: int) -> float:
-    """Seconds until all chats are answered that began together. Each round asks something new: no cache helps."""
+def _at_once(url: str, number: int) -> float | None:
+    """Seconds until all chats are answered that began together; None when one had fewer tokens than the others.
+
+    Each round asks something new: no cache helps.
+    """
     start = threading.Barrier(len(TOPICS) + 1)
     tokens: list[int] = []
     threads = [threading.Thread(target=_chat, args=(url, topic, number, start, tokens.append)) for topic in TOPICS]
@@ -112,8 +124,8 @@ def _at_once(url: str, number: int) -> float:
     for thread in threads:
         thread.join()
     seconds = time.monotonic() - began
-    assert tokens == [TOKENS] * len(TOPICS), tokens
-    return seconds
+    assert len(tokens) == len(TOPICS), tokens
+    return seconds if tokens == [TOKENS] * len(TOPICS) else None
 
 
 def _chat(url: str, topic: str, number: int, start: threading.Barrier, done: Callable[[int], None]) -> None:
