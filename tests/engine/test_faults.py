@@ -266,8 +266,13 @@ def test_a_crash_loop_later(cli, declare, docker_api, prefix):
     assert again.code in (4, 5), again
 
 
-def test_warnings_of_the_engine_are_told(cli, declare):
-    """This kernel's cgroups take no swap limit or none of ours: what the engine discards it says on creation."""
+def test_warnings_of_the_engine_are_told(cli, declare, docker_api, prefix, instant_image):
+    """What this engine says when it is asked for the same limit by itself, homellm passes on, and nothing else."""
+    limits = docker_api.create_host_config(mem_limit="64m")
+    asked = docker_api.create_container(instant_image, name=f"{prefix}-asked", host_config=limits)
     declare(memory="64MiB")
     result = cli("up")
     assert result.code == 0, result
+    told = [line for line in result.stdout.splitlines() if "the engine warns" in line]
+    assert len(told) == len(asked["Warnings"] or ())
+    assert all(any(warning in line for line in told) for warning in asked["Warnings"] or ())
