@@ -270,7 +270,7 @@ REF = "ghcr.io/ggml-org/llama.cpp:server-vulkan"
 PULLS = [
     ("manifest for a:nope not found: manifest unknown: manifest unknown", "image-not-found"),
     (
-        "pull access denied for hl-llama, repository does not exist or may require 'docker login': denied: requested "
+        "pull access denied for home-llama, repository does not exist or may require 'docker login': denied: requested "
         "access to the resource is denied",
         "image-not-found",
     ),
@@ -314,7 +314,7 @@ def test_each_failure_of_a_pull_has_its_meaning(text: str, expected: str) -> Non
     ("ref", "registry"),
     [
         (REF, "ghcr.io"),
-        ("hl-llama:dev", "docker.io"),
+        ("home-llama:dev", "docker.io"),
         ("ollama/ollama:latest", "docker.io"),
         ("localhost/x", "localhost"),
         ("127.0.0.1:5000/x:1", "127.0.0.1:5000"),

@@ -113,7 +113,7 @@ ONE_KEY = [
         "image",
         "ghcr.io/ggml-org/llama.cpp:server-vulkan-b10434",
     ),
-    ("image: hl-llama:dev", "image", "hl-llama:dev"),
+    ("image: home-llama:dev", "image", "home-llama:dev"),
     ("source: gguf:/abs/a b.gguf", "source", Source("gguf", "/abs/a b.gguf", Path("/abs/a b.gguf"))),
     ("source: gguf:../a.gguf", "source", Source("gguf", "../a.gguf", Path("/srv/a.gguf"))),
     ("source: gguf:~/a.gguf", "source", Source("gguf", "~/a.gguf", Path("/home/eva/a.gguf"))),
