@@ -28,6 +28,7 @@ class OllamaServer:
     ) -> None:
         self.api, self.name, self.port = api, name, free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        self._answered = 0
         mounts = [docker.types.Mount("/root/.ollama", str(store), type="bind")] if store else []
         mounts += host.pop("mounts", [])
         bindings = {11434: ("127.0.0.1", self.port)}
@@ -49,12 +50,14 @@ class OllamaServer:
         data = json.dumps(body).encode() if body is not None else None
         try:
             with urllib.request.urlopen(self.url + path, data, timeout=timeout_s) as reply:
-                return reply.status, json.load(reply)
+                answer = reply.status, json.load(reply)
         except urllib.error.HTTPError as error:
             with error:
-                return error.code, json.load(error)
+                answer = error.code, json.load(error)
         except (urllib.error.URLError, ConnectionError) as error:
             return 0, str(error)
+        self._answered += 1
+        return answer
 
     def load(self, model: str, **options: Any) -> None:
         """Load a model for good; fails with the answer and the log when it does not."""
@@ -63,7 +66,17 @@ class OllamaServer:
         assert (status, answer.get("done_reason")) == (200, "load"), f"{status} {answer}\n{self.log()}"
 
     def log(self) -> str:
-        return self.api.logs(self.id).decode(errors="replace")
+        """All that it has printed. The engine takes lines a moment later than they are written, and two streams apart:
+        so every answered request must be told of, and two looks must find the same."""
+        last = ""
+
+        def settled() -> bool:
+            nonlocal last
+            before, last = last, self.api.logs(self.id).decode(errors="replace")
+            return before == last and last.count("[GIN] ") >= self._answered
+
+        wait_for(lambda: settled() or not self.state()["Running"], f"the log of {self.name} to come to rest")
+        return last
 
     def state(self) -> dict[str, Any]:
         return dict(self.api.inspect_container(self.id)["State"])
