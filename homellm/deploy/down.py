@@ -1,10 +1,11 @@
-"""`down`: remove what carries the stack's labels, and nothing else."""
+"""`down`: remove what carries the stack's labels, and probes that a killed run left behind; nothing else."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 
+from homellm.deploy.probes import sweep_probes
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Emit, Options, Ports
 from homellm.deploy.swap import remove
@@ -32,6 +33,7 @@ def down(
     """
     info = ports.engine.info()
     with ports.lock(info, stack_name):
+        sweep_probes(ports)
         found = ports.engine.list_containers({LABEL_STACK: stack_name})
         emit(StackOpened(stack_name, tuple(sorted({c.label(LABEL_UNIT) for c in found})), (f"Docker {info.version}",)))
         work: dict[str, Callable[[Emit], tuple[Problem, ...]]] = {
