@@ -9,7 +9,7 @@ from homellm.deploy.ollama_load import let_go, load, observe, remember, why_not_
 from homellm.deploy.ollama_models import Named, bring
 from homellm.deploy.ollama_record import ServerRecord, outcomes_of, read_server_record, update_server_record
 from homellm.deploy.ollama_server import Reached
-from homellm.deploy.ollama_successor import clear_all, clear_failed, move, room_for, successor, successor_hash
+from homellm.deploy.ollama_successor import clear_all, clear_failed, move, room_for, successor, successor_hash, told_by
 from homellm.deploy.session import Emit
 from homellm.deploy.settle import unit_of
 from homellm.deploy.telling import failed_report, ollama_report, with_shadow
@@ -185,7 +185,19 @@ class _Climb:
             self._tell_lost(carried)
             return replace(begun, slots=report.slots, spec_hash=tried)
         problem = report.problems[0] if report.problems else Problem("failed", f"{begun.rung} did not pass its gates")
-        return replace(failed, problem=problem.id, reason=problem.message, spec_hash=tried)
+        cause = "engine-restarted" if self._was_restarted() else told_by(report, problem)
+        return replace(failed, problem=cause, reason=problem.message, spec_hash=tried)
+
+    def _was_restarted(self) -> bool:
+        """Whether Ollama's own container was started anew since: a daemon that restarts ends every container.
+
+        A successor that was killed looks the same whether the daemon did it or its memory limit (Engine 20.10).
+        """
+        begun = self.reached.container
+        if begun is None:
+            return False
+        now = self.job.ports.engine.find_container(begun.name)
+        return now is None or now.started_at != begun.started_at
 
     def _move(self, carried: Carried, won: Outcome) -> ModelReport:
         won = replace(won, slots=carried.model.parallel)

@@ -21,6 +21,7 @@ from homellm.domain.names import FAILED, LABEL_OUTCOMES, LABEL_UNIT, container_n
 from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model, Stack
 from homellm.domain.steps import RemoveContainer
+from homellm.errors import Problem
 from homellm.planning.desired import desire
 from homellm.planning.ladder import FALLBACKS, Outcome
 from homellm.planning.ladder_memory import Room, room
@@ -81,6 +82,12 @@ def room_for(moved: Model, named: Named, reached: Reached, job: Job) -> Room:
         return Room("unload-first")
     machine, _ = machine_of(moved, job.stack, job.world.host)
     return room(needs(file.header, demand_of(moved)), machine, in_memory(named, reached))
+
+
+def told_by(report: ModelReport, problem: Problem) -> str:
+    """What a trial that failed is remembered by: the problem's id, `unseen-...` for a gate that nobody could see."""
+    unseen = any(gate.verdict == "unknown" and problem.id == f"gate-{gate.id}" for gate in report.checks)
+    return problem.id.replace("gate-", "unseen-", 1) if unseen else problem.id
 
 
 def clear_failed(model: Model, job: Job, emit: Emit) -> None:

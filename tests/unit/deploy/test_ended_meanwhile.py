@@ -1,0 +1,101 @@
+"""A server that ends, or starts anew, while its witnesses are asked: that is told, and no gate that failed by it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from homellm.domain.verdicts import State
+from homellm.ports import HttpReply
+from tests.fakes.ollama import stored
+from tests.unit.deploy.lab import NAME, Lab, model
+from tests.unit.deploy.ollama_lab import MOVED, OllamaLab, hybrid, lab_on
+
+RESET = HttpReply(0, error="connection reset by peer")
+
+
+def only(report):
+    (one,) = report.models
+    return one
+
+
+def at_first_props(happens):
+    """A twist of HTTP: something happens to the container the first time that its /props are asked for."""
+    seen = []
+
+    def twist(container, path, reply):
+        if path != "/props" or seen:
+            return reply
+        seen.append(path)
+        happens(container)
+        return RESET
+
+    return twist
+
+
+@pytest.mark.parametrize(("signal", "problem"), [("SIGTERM", "stopped"), ("SIGKILL", "killed")])
+def test_who_ended_it_is_told(signal, problem):
+    lab = Lab()
+    lab.http.twist = at_first_props(lambda container: lab.engine.kill(container.id, signal))
+    report = only(lab.up(model()))
+    assert (report.state, report.problems[0].id) == (State.FAILED, problem)
+    assert report.checks == ()
+
+
+def test_one_that_was_started_anew_is_asked_anew():
+    lab = Lab()
+
+    def restart(container):
+        lab.state.daemon_restart()
+        lab.engine.start(container.id)
+
+    lab.http.twist = at_first_props(restart)
+    assert only(lab.up(model())).state is State.VERIFIED
+    assert lab.state.names() == {NAME: "running"}
+
+
+def test_gates_that_fail_of_a_server_that_goes_on_are_told():
+    lab = Lab()
+    lab.http.twist = at_first_props(lambda container: None)
+    assert only(lab.up(model())).problems[0].id == "gate-api"
+
+
+# --- what the ladder remembers of it
+
+
+def test_a_gate_that_nobody_could_see_is_tried_again():
+    lab = lab_on("llama-server")
+    lab.http.twist = lambda container, path, reply: RESET if path == "/props" else reply
+    assert only(lab.up(hybrid())).state is State.DEGRADED
+    lab.http.twist = lambda container, path, reply: reply
+    assert (only(lab.up(hybrid())).state, lab.made()) == (State.VERIFIED, [f"{MOVED}.next"])
+
+
+def test_a_gate_that_was_seen_to_fail_is_not():
+    lab = lab_on("llama-server")
+    lab.http.twist = lambda container, path, reply: (
+        HttpReply(500, b'{"error":{"message":"template"}}')
+        if container.name.startswith(MOVED) and path == "/v1/chat/completions"
+        else reply
+    )
+    assert only(lab.up(hybrid())).state is State.DEGRADED
+    lab.http.twist = lambda container, path, reply: reply
+    assert (only(lab.up(hybrid())).state, lab.made()) == (State.DEGRADED, [])
+
+
+@pytest.mark.parametrize(("restarted", "state"), [(True, State.VERIFIED), (False, State.DEGRADED)])
+def test_a_kill_under_a_memory_limit_is_the_daemons_if_that_restarted(restarted, state):
+    """Engine 20.10 does not always say that memory ended it, and a daemon kills what does not leave in time."""
+    lab = OllamaLab()
+    lab.ollamas.models = (stored("hybrid", "a", "lfm2"),)
+    limited = replace(hybrid(), memory_bytes=10**9)
+
+    def killed(container):
+        lab.engine.kill(container.id, "SIGKILL")
+        if restarted:
+            lab.state.daemon_restart()
+
+    lab.http.twist = at_first_props(killed)
+    assert only(lab.up(limited)).state is State.DEGRADED
+    assert only(lab.up(limited)).state is state
