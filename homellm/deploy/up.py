@@ -12,6 +12,7 @@ from homellm.deploy.job import Job
 from homellm.deploy.ollama_ladder import serve
 from homellm.deploy.ollama_server import Reached, reach
 from homellm.deploy.orphans import orphan_containers, remove_orphans
+from homellm.deploy.probes import sweep_probes
 from homellm.deploy.pull import run_pulls, unready
 from homellm.deploy.pull_models import ask_hub
 from homellm.deploy.scope import Scope
@@ -40,6 +41,7 @@ def up(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scop
     with ports.lock(info, stack.name):
         opened = StackOpened(stack.name, tuple(m.name for m in models), (f"Docker {info.version}",))
         emit(opened)
+        sweep_probes(ports)
         files = ask_hub(stack, models, ports, options, scope, emit)
         stack = files.located(stack)
         models = select(stack, only)
