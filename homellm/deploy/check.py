@@ -64,11 +64,11 @@ def _judged(model: Model, job: Job) -> ModelReport:
         return ModelReport(name=model.name, state=State.ABSENT, problems=(_absent(model),))
     differs = difference(container, desired, model.image, job.world)
     if not container.running or paused(container):
-        report = look(model, container, subject, job.ports)
+        report = look(model, container, subject, job.ports, job.scope)
         notes = (UNDER_WAY if under_way(unit) else "", differs)
         return replace(report, notes=(*report.notes, *filter(None, notes)))
     concurrency = job.options.concurrency
-    return examine(model, container, subject, job.ports, concurrency=concurrency, difference=differs)
+    return examine(model, container, subject, job.ports, job.scope, concurrency=concurrency, difference=differs)
 
 
 def _absent(model: Model) -> Problem:

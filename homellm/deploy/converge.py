@@ -97,7 +97,7 @@ def _report(proof: _Proof, carried: Carried, unit: Unit) -> ModelReport:
     if proof.outcomes and proof.outcomes[0].problem is not None:
         return failed_report(model, (proof.outcomes[0].problem,), current_of(unit, proof.job))
     if not proof.outcomes or proof.outcomes[0].evidence.container is None:
-        return replace(look(model, current, proof.subject, ports), changed=carried.changed)
+        return replace(look(model, current, proof.subject, ports, proof.job.scope), changed=carried.changed)
     outcome, container = proof.outcomes[0], proof.outcomes[0].evidence.container
     state = judge(outcome.verdicts)
     write_record(container.id, outcome.evidence, outcome.verdicts, state, ports)

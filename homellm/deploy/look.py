@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from homellm.deploy.concurrency import measure_overlap
 from homellm.deploy.observe import Subject, observe_now, observe_quickly
 from homellm.deploy.record import read_record, write_record
+from homellm.deploy.scope import Scope
 from homellm.deploy.session import Ports
 from homellm.deploy.telling import failed_report, serving_report, with_verdicts
+from homellm.deploy.threads import apart
 from homellm.deploy.unapplied import hold_off
 from homellm.deploy.verify import failed_gates, gate_problem
 from homellm.domain.evidence import Evidence
@@ -22,10 +25,11 @@ from homellm.health.merge import merge, reaches_back
 from homellm.planning.units import Unit
 
 
-def look(model: Model, container: Container | None, subject: Subject, ports: Ports) -> ModelReport:
+def look(model: Model, container: Container | None, subject: Subject, ports: Ports, scope: Scope) -> ModelReport:
     """A model's state by live witnesses, and by the record where they cannot tell.
 
-    Without a record of this run everything is asked anew, log and token too, and becomes the record.
+    Without a record of this run everything is asked anew, log and token too, and becomes the record. Raises Interrupted
+    on Ctrl-C.
     """
     if container is None:
         return ModelReport(name=model.name, state=State.ABSENT)
@@ -33,8 +37,8 @@ def look(model: Model, container: Container | None, subject: Subject, ports: Por
         return failed_report(model, (_not_running(model, container),), container)
     record = read_record(container, ports)
     if record is None:
-        return examine(model, container, subject, ports)
-    evidence = observe_quickly(container, subject, ports)
+        return examine(model, container, subject, ports, scope)
+    evidence = apart(partial(observe_quickly, container, subject, ports), scope)
     log, recorded = merge(evidence.log, record.log)
     recorded |= {"chat"} if record.chat is not None else set()
     evidence = replace(evidence, log=log, log_from_start=reaches_back(log), chat=record.chat, recorded=recorded)
@@ -48,6 +52,7 @@ def examine(
     container: Container,
     subject: Subject,
     ports: Ports,
+    scope: Scope,
     *,
     concurrency: bool = False,
     difference: str = "",
@@ -55,16 +60,50 @@ def examine(
     """A running container by every witness, with one real request; what is found becomes its record.
 
     With `concurrency` also whether its slots really work at once. `difference` says why it is not the one that is
-    declared now: then that is its note and hint, and its record stays what it was.
+    declared now: then that is its note and hint, and its record stays what it was. One that was not ready yet in this
+    run gets no record: the next look asks anew. Raises Interrupted on Ctrl-C, which does not wait for the request.
     """
+    evidence = apart(partial(_observe, model, container, subject, ports, concurrency=concurrency), scope)
+    notes = (difference,) if difference else ()
+    never_ready = evidence.healthy is not True and not _was_ready(evidence, container, ports)
+    if never_ready and _loads(evidence):
+        return replace(_loading_report(model, container), notes=notes)
+    verdicts = judge_all(model, evidence, expected_path=subject.expected_path)
+    if difference:
+        return replace(_judged(model, container, hold_off(verdicts, difference), evidence), notes=notes)
+    if not never_ready:
+        write_record(container.id, evidence, verdicts, judge(verdicts), ports)
+    return _judged(model, container, verdicts, evidence)
+
+
+def _observe(model: Model, container: Container, subject: Subject, ports: Ports, *, concurrency: bool) -> Evidence:
     evidence = observe_now(container, subject, ports)
     if concurrency and evidence.url and model.runner == "llama-server":
         evidence = replace(evidence, overlap=measure_overlap(evidence.url, model, ports))
-    verdicts = judge_all(model, evidence, expected_path=subject.expected_path)
-    if difference:
-        return replace(_judged(model, container, hold_off(verdicts, difference), evidence), notes=(difference,))
-    write_record(container.id, evidence, verdicts, judge(verdicts), ports)
-    return _judged(model, container, verdicts, evidence)
+    return evidence
+
+
+def _was_ready(evidence: Evidence, container: Container, ports: Ports) -> bool:
+    """Whether the server was ready at any time in this run: its log says so, or a record that was made of it then."""
+    return evidence.log.ready or read_record(container, ports) is not None
+
+
+def _loads(evidence: Evidence) -> bool:
+    """Whether one that was never ready in this run is loading: it answers that it cannot serve, or its log tells."""
+    return evidence.healthy is False or reaches_back(evidence.log)
+
+
+def _loading_report(model: Model, container: Container) -> ModelReport:
+    if container.restart_count:  # it loads because it crashed, and is likely to do so again
+        crashes = (_not_running(model, container),)
+        return replace(serving_report(model, container, State.FAILED), problems=crashes)
+    problem = Problem(
+        id="starting",
+        message=f"{container.name} is still loading its model",
+        hint=f"homellm up {model.name} waits until it is ready, and proves it.",
+        model=model.name,
+    )
+    return replace(serving_report(model, container, State.STARTING), problems=(problem,))
 
 
 def _judged(model: Model, container: Container, verdicts: tuple[Verdict, ...], evidence: Evidence) -> ModelReport:

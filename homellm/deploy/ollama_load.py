@@ -11,6 +11,7 @@ from homellm.deploy.ollama_models import Named
 from homellm.deploy.ollama_record import ServerRecord
 from homellm.deploy.ollama_server import Reached
 from homellm.deploy.session import Emit
+from homellm.deploy.threads import apart
 from homellm.deploy.witness import ask_token
 from homellm.domain.events import Progress
 from homellm.domain.evidence import Load, LogSummary, OllamaEvidence
@@ -41,9 +42,9 @@ def load(model: Model, named: Named, reached: Reached, job: Job, emit: Emit) -> 
             reached.api.unload(named.name)  # it is in memory, and the log has lost how it came there
         _load(model, named, reached, job)
         evidence = replace(observe(model, named, reached, job), ready_s=job.ports.clock.monotonic() - begun)
-    chat = ask_token(
-        reached.url, replace(model, embedding=embeds(model, named)), job.ports.http, None, _left(job, TOKEN_S)
-    )
+    asked = replace(model, embedding=embeds(model, named))
+    # Apart: one token may take minutes, and Ctrl-C must not wait for it.
+    chat = apart(lambda: ask_token(reached.url, asked, job.ports.http, None, _left(job, TOKEN_S)), job.scope)
     return replace(evidence, chat=chat)
 
 

@@ -16,6 +16,7 @@ from homellm.deploy.ollama_successor import successor
 from homellm.deploy.session import Ports
 from homellm.deploy.settle import settle, unit_of
 from homellm.deploy.telling import ollama_report, serving_report, with_shadow
+from homellm.deploy.threads import apart
 from homellm.deploy.unapplied import difference, hold_off
 from homellm.deploy.witness import ask_token
 from homellm.domain.names import server_container_name
@@ -48,7 +49,8 @@ def check_on_ollama(model: Model, job: Job) -> ModelReport:
         return with_shadow(report, shadow_load(model, server, observe(model, named, reached, job)))
     evidence = observe(model, named, reached, job)
     asked = replace(model, embedding=embeds(model, named))
-    evidence = replace(evidence, chat=ask_token(reached.url, asked, job.ports.http, None, TOKEN_S))
+    chat = apart(lambda: ask_token(reached.url, asked, job.ports.http, None, TOKEN_S), job.scope)
+    evidence = replace(evidence, chat=chat)
     stays = fallback is not None and fallback.rung == "ollama"
     end = End("ollama", "degraded" if stays else "verified")
     differs = _server_differs(reached, job)
@@ -75,9 +77,9 @@ def _check_moved(model: Model, fallback: Fallback, named: Named, job: Job) -> Mo
     desired, unit, _ = settle(moved, job.stack, world)
     subject = subject_of(moved, desired.expected_path, job.stack.gpu(moved.gpu), world)
     if unit.current is None or not unit.current.running:
-        return look(moved, unit.current, subject, job.ports)
+        return look(moved, unit.current, subject, job.ports, job.scope)
     differs, concurrency = difference(unit.current, desired, moved.image, world), job.options.concurrency
-    return examine(moved, unit.current, subject, job.ports, concurrency=concurrency, difference=differs)
+    return examine(moved, unit.current, subject, job.ports, job.scope, concurrency=concurrency, difference=differs)
 
 
 def _server(model: Model, stack: Stack) -> OllamaServer:
