@@ -89,8 +89,8 @@ def note_line(note: Note) -> str:
 
 
 def finished_line(report: ModelReport) -> str:
-    """`lfm2.5  verified after 3 s`."""
-    after = f" after {words.seconds(report.ready_s)}" if report.ready_s is not None else ""
+    """`lfm2.5  verified, ready after 3 s`: the proof itself took some time more."""
+    after = f", ready after {words.seconds(report.ready_s)}" if report.ready_s is not None else ""
     return f"{clean(report.name)}  {report.state.value}{after}"
 
 

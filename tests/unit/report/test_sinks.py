@@ -76,7 +76,7 @@ def test_plain_lines_tell_each_happening_once() -> None:
         "embed  start nuc-embed.next: ctx changed\n"
         "embed  loading, 12 MiB read\n"
         "embed  warning: a limit was discarded\n"
-        "embed  verified after 3 s\n"
+        "embed  verified, ready after 3 s\n"
         "lfm2.5  failed\n"
         "interrupted\n"
         "\n"
