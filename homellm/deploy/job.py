@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Options, Ports
@@ -23,3 +23,7 @@ class Job:
     scope: Scope
     limits: Limits
     turns: Turns = field(default_factory=Turns)
+
+    def with_time(self, seconds: float) -> Job:
+        """The same with so many seconds more: what is pulled in the middle takes as long as it takes."""
+        return replace(self, limits=replace(self.limits, deadline=self.limits.deadline + seconds))

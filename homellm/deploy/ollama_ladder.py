@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from homellm.deploy.job import Job
 from homellm.deploy.ollama_load import let_go, load, observe, remember, why_not_loaded
 from homellm.deploy.ollama_models import Named, bring
+from homellm.deploy.ollama_prepare import prepare
 from homellm.deploy.ollama_record import ServerRecord, outcomes_of, read_server_record, update_server_record
 from homellm.deploy.ollama_server import Reached
 from homellm.deploy.ollama_successor import clear_all, clear_failed, move, room_for, successor, successor_hash, told_by
@@ -19,7 +20,7 @@ from homellm.domain.evidence import OllamaEvidence
 from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model
 from homellm.domain.verdicts import State, Verdict
-from homellm.errors import HomellmError, Problem
+from homellm.errors import HomellmError, Problem, Refused
 from homellm.health.checks.ollama import judge_ollama, shadow_load
 from homellm.planning.ladder import Asked, End, Key, Outcome, Rung, next_rung
 from homellm.planning.ladder_record import fallback_of, keep
@@ -31,8 +32,9 @@ def serve(model: Model, reached: Reached, job: Job, emit: Emit) -> ModelReport:
     unit = unit_of(model, job.stack, job.world)
     try:
         record = read_server_record(reached.container, reached.url, job.ports)
+        begun = job.ports.clock.monotonic()
         named = bring(model, reached, record, job, emit)
-        climb = _Climb(model, reached, job, emit, named)
+        climb = _Climb(model, reached, job.with_time(job.ports.clock.monotonic() - begun), emit, named)
         return climb.run()
     except HomellmError as error:
         return failed_report(model, error.problems, current_of(unit, job))
@@ -101,6 +103,8 @@ class _Climb:
         if outcome.rung == "ollama":
             return True
         carried = successor(self.model, self.named, outcome.rung, self.job.stack)
+        if carried is not None and outcome.rung == "source" and carried.model.source.path is None:
+            return False  # its file is not here any more
         return carried is not None and outcome.spec_hash == successor_hash(carried.model, self.job)
 
     def _note(self, step: Rung) -> None:
@@ -173,6 +177,11 @@ class _Climb:
         carried = successor(self.model, self.named, begun.rung, self.job.stack)
         if carried is None:
             return replace(failed, problem="no-files", reason="its weights are not known")
+        try:
+            carried = self._prepared(carried, begun.rung)
+        except Refused as error:
+            first = error.problems[0]
+            return replace(failed, problem=first.id, reason=first.message, hint=first.hint)
         space = room_for(carried.model, self.named, self.reached, self.job)
         if space.verdict == "too-big":
             return replace(failed, problem="too-big", reason=space.reason)
@@ -198,6 +207,13 @@ class _Climb:
             return False
         now = self.job.ports.engine.find_container(begun.name)
         return now is None or now.started_at != begun.started_at
+
+    def _prepared(self, carried: Carried, rung: str) -> Carried:
+        """With everything that has to be pulled for it, for which Ollama serves on and no time is counted."""
+        begun = self.job.ports.clock.monotonic()
+        model = prepare(carried.model, rung, self.job, self.emit)
+        self.job = self.job.with_time(self.job.ports.clock.monotonic() - begun)
+        return replace(carried, model=model)
 
     def _move(self, carried: Carried, won: Outcome) -> ModelReport:
         won = replace(won, slots=carried.model.parallel)
@@ -225,7 +241,7 @@ class _Climb:
         if carried is None or known is None:
             problem = Problem("no-files", "where its weights are is not known any more", model=self.model.name)
             return failed_report(self.model, (problem,), None)
-        return self._move(carried, known)
+        return self._move(self._prepared(carried, str(end.rung)), known)
 
     def _on_ollama(self, end: End) -> ModelReport:
         if self.evidence is None:

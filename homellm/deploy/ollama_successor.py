@@ -11,11 +11,9 @@ from homellm.deploy.job import Job
 from homellm.deploy.ollama_load import embeds, in_memory
 from homellm.deploy.ollama_models import Named
 from homellm.deploy.ollama_server import STORE_FOLDER, Reached
-from homellm.deploy.pull import missing_images, run_pulls
 from homellm.deploy.session import Emit
 from homellm.deploy.settle import unit_of
 from homellm.deploy.swap import remove
-from homellm.deploy.telling import failed_report
 from homellm.domain.events import StepFinished, StepStarted
 from homellm.domain.names import FAILED, LABEL_OUTCOMES, LABEL_UNIT, container_name
 from homellm.domain.reports import ModelReport
@@ -55,12 +53,8 @@ def move(moved: Model, won: Outcome, outcomes: tuple[Outcome, ...], job: Job, em
     """Bring the successor up as a unit like any other, in a world gathered for it; its labels tell why it is.
 
     `won` is the outcome that it stands for, and `outcomes` are those that led to it: they count once the container is
-    committed, which is when anybody reads its labels.
+    committed, which is when anybody reads its labels. What it needs is here (`prepare`).
     """
-    missing = missing_images((moved,), job.ports)
-    pulled = run_pulls(missing, job.ports, job.scope, emit)
-    if pulled:
-        return failed_report(moved, pulled[moved.image], None)
     job = replace(job, world=gather(job.stack, (moved,), job.ports))
     won = replace(won, spec_hash=desire(moved, job.stack, job.world).hash)
     return converge(moved, job, emit, {LABEL_OUTCOMES: dump_outcomes(keep(outcomes, won))})

@@ -86,10 +86,19 @@ def _on_ollama(model: Model, stack: Stack, world: World, ports: Ports, *, swappe
     if known.state in (State.VERIFIED, State.DEGRADED) and not swapped:
         return ()
     server = stack.ollama_server(model.server)
-    cause = f"Ollama loads it and its slots are counted; with fewer than {model.parallel} it moves to llama-server"
-    if model.fallback == "none":
-        cause = "Ollama loads it and its slots are counted"
+    cause = "Ollama loads it and its slots are counted"
+    if model.fallback != "none":
+        cause += f"; with fewer than {model.parallel} it moves to llama-server"
+        cause += _pulled_then(model)
     target = (
         server_container_name(stack, server) if server is not None and server.ours else (server.url if server else "")
     )
     return (VerifyModel(target=target or "", model=model.name, cause=cause),)
+
+
+def _pulled_then(model: Model) -> str:
+    """That its last source would have to be pulled; nobody is asked for it before the model needs it."""
+    last = model.fallback_source
+    if last is None or last.kind != "hf" or last.path is not None or model.pull == "never":
+        return ""
+    return f", and {last} is pulled if nothing reads Ollama's file"

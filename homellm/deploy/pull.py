@@ -17,6 +17,7 @@ from homellm.domain.stack import Declared, Model, Stack
 from homellm.domain.steps import PullImage
 from homellm.domain.verdicts import State
 from homellm.errors import Problem
+from homellm.runners.ollama_fallback import at_fallback_source
 
 
 def pull(
@@ -29,15 +30,19 @@ def pull(
 ) -> StackReport:
     """Ask the registry for every image of the models named and the hub for every model, also for those that are here.
 
-    A model for which something could not be had is failed, the others are unverified: nothing was started.
+    So too for a `fallback_source` of the hub: `up` brings it only once a model needs it, and who pulls wants all at
+    hand. A model for which something could not be had is failed, the others are unverified: nothing was started.
     """
     models = select(stack, only)
     emit(StackOpened(stack.name, tuple(model.name for model in models)))
     steps = {one.image: _step(one, "asked for by homellm pull") for one in with_images(stack, models)}
-    files = ask_hub(stack, models, ports, options, scope, emit, anew=True)
+    files = ask_hub(stack, (*models, *_last_resorts(models)), ports, options, scope, emit, anew=True)
     failed = run_pulls(steps, ports, scope, emit, files)
     scope.check()
-    problems = {model.name: unready(model, stack, failed, files) for model in models}
+    problems = {
+        model.name: unready(model, stack, failed, files) or failed.get(str(model.fallback_source), ())
+        for model in models
+    }
     reports = tuple(
         ModelReport(name=m.name, state=State.FAILED, problems=problems[m.name])
         if problems[m.name]
@@ -49,8 +54,19 @@ def pull(
     return report
 
 
+def _last_resorts(models: tuple[Model, ...]) -> tuple[Model, ...]:
+    """Models as the last rung of their ladder would have them from the hub; none where the ladder is forbidden."""
+    return tuple(at_fallback_source(model) for model in models if _has_last_resort(model))
+
+
+def _has_last_resort(model: Model) -> bool:
+    last = model.fallback_source
+    return last is not None and last.kind == "hf" and model.runner == "ollama" and model.fallback != "none"
+
+
 def _here(model: Model) -> tuple[str, ...]:
-    return ("its image and its model are here",) if model.source.kind == "hf" else ()
+    own = ("its image and its model are here",) if model.source.kind == "hf" else ()
+    return (*own, f"{model.fallback_source} is here") if _has_last_resort(model) else own
 
 
 def missing_images(declared: tuple[Declared, ...], ports: Ports) -> dict[str, PullImage]:

@@ -1,7 +1,8 @@
 """The files of models that come from a hub: where they are, what has to come, and whether there is room for it.
 
 The `source.path` of such a model is None until its file is known. `locate` sets it for what is in the cache, `ask_hub`
-also for what will be there; to everything after them it is a model with a file.
+also for what will be there; to everything after them it is a model with a file. A `fallback_source` of a hub is set
+alike where it is in the cache; it is asked for when the ladder comes to it (`ollama_prepare`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from homellm.deploy.threads import apart, side_by_side
 from homellm.domain.events import Note, Progress
 from homellm.domain.hub import HubModel, HubRef, parse_ref
 from homellm.domain.places import problem_at
-from homellm.domain.stack import Model, Stack
+from homellm.domain.stack import Model, Source, Stack
 from homellm.domain.steps import PullModel
 from homellm.domain.world import EngineInfo, ModelFile, World
 from homellm.errors import ExitCode, HomellmError, HubUnreachable, Interrupted, Problem, Refused
@@ -54,17 +55,31 @@ class HubFiles:
 
 def locate(stack: Stack, hub: ModelHub) -> Stack:
     """The stack with the files of its hub models that are here. Asks nobody."""
-    sources = {str(model.source) for model in stack.models if model.source.kind == "hf"}
-    found = {source: hub.find(_ref(source), guess=hub.offline) for source in sources}
-    return _with_files(stack, {source: model for source, model in found.items() if model is not None})
+    own = tuple(model.source for model in stack.models)
+    return _with_files(stack, _kept((*own, *_fallbacks(stack.models)), hub))
+
+
+def _fallbacks(models: tuple[Model, ...]) -> tuple[Source, ...]:
+    return tuple(model.fallback_source for model in models if model.fallback_source is not None)
+
+
+def _kept(sources: tuple[Source, ...], hub: ModelHub) -> dict[str, HubModel]:
+    """What the cache has of these sources."""
+    wanted = {str(source) for source in sources if source.kind == "hf"}
+    found = {source: hub.find(_ref(source), guess=hub.offline) for source in wanted}
+    return {source: model for source, model in found.items() if model is not None}
 
 
 def _with_files(stack: Stack, files: Mapping[str, HubModel]) -> Stack:
-    def one(model: Model) -> Model:
-        file = files.get(str(model.source))
-        return model if file is None else replace(model, source=replace(model.source, path=file.path))
+    def one(source: Source) -> Source:
+        file = files.get(str(source))
+        return source if file is None else replace(source, path=file.path)
 
-    return replace(stack, models=tuple(one(model) for model in stack.models)) if files else stack
+    def both(model: Model) -> Model:
+        last = model.fallback_source
+        return replace(model, source=one(model.source), fallback_source=one(last) if last is not None else None)
+
+    return replace(stack, models=tuple(both(model) for model in stack.models)) if files else stack
 
 
 def _ref(source: str) -> HubRef:
@@ -87,8 +102,9 @@ def ask_hub(
     Raises Interrupted and EngineUnreachable.
     """
     users = {str(model.source): _users(str(model.source), models) for model in models if model.source.kind == "hf"}
+    kept = _kept(_fallbacks(models), ports.hub)
     if not users:
-        return HubFiles()
+        return HubFiles(kept)
     info = ports.engine.info()
     if not info.local:
         return HubFiles(problems={m.name: (_far_engine(m, info),) for m in models if m.source.kind == "hf"})
@@ -108,7 +124,7 @@ def ask_hub(
     absent = {source: model for source, model in found.items() if not model.complete}
     for source, problem in no_room(absent, ports.hub).items():
         problems |= {model.name: (replace(problem, model=model.name),) for model in users[source]}
-    files = HubFiles(found, {s: _step(m, users[s][0]) for s, m in absent.items()}, problems)
+    files = HubFiles({**kept, **found}, {s: _step(m, users[s][0]) for s, m in absent.items()}, problems)
     if not anew:
         files = _reckoned(files, stack, users, info, ports, options, scope, emit)
     return _wanted(files, users)

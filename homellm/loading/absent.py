@@ -12,8 +12,3 @@ ABSENT_STACK_KEYS: Mapping[str, str] = {}
 
 #: Keys of a model.
 ABSENT_MODEL_KEYS: Mapping[str, str] = {}
-
-#: The first part of `fallback_source`.
-ABSENT_FALLBACK_SOURCES: Mapping[str, str] = {
-    "hf": "Download the file and name it: `fallback_source: gguf:/path/to/model.gguf`.",
-}

@@ -181,8 +181,12 @@ class ModelKeys(Keys):
         "(move without a trial where this version is known to refuse).",
     )
     fallback_source: Annotated[
-        Source | None, *read_by(sources.fallback_source, type="string", pattern=r"^gguf:|\$")
-    ] = Field(None, description="Weights for llama-server where no build reads those of Ollama's store: `gguf:PATH`.")
+        Source | None, *read_by(sources.fallback_source, type="string", pattern=r"^(gguf|hf):|\$")
+    ] = Field(
+        None,
+        description="Weights for llama-server where no build reads those of Ollama's store: `gguf:PATH`, or "
+        "`hf:ORG/REPO:QUANT`, which is pulled when the model comes to need it.",
+    )
 
 
 class StackKeys(Keys):

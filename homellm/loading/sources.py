@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationInfo
@@ -12,52 +10,46 @@ from pydantic import ValidationInfo
 from homellm.domain.hub import parse_ref
 from homellm.domain.ollama_names import parse_name
 from homellm.domain.stack import Source
-from homellm.loading.absent import ABSENT_FALLBACK_SOURCES
 from homellm.loading.compound import absolute
 from homellm.loading.paths import shorten
-from homellm.loading.values import absent, complain, filled, listing, nearest
+from homellm.loading.values import complain, filled, listing, nearest
 
 
 def source(value: Any, info: ValidationInfo) -> Source:
     """`gguf:PATH`, `hf:ORG/REPO[:QUANT]` or `ollama:MODEL`."""
-    word = filled(value).strip()
-    kind, rest = _kind_of_source(word, ("gguf", "hf", "ollama"))
-    if kind == "ollama":
-        return _ollama_model(rest)
-    if kind == "hf":
-        return _hub_model(rest)
-    if not rest:
-        raise complain("wrong-value", "names no file after `gguf:`", "Write `source: gguf:/path/to/model.gguf`.")
-    return Source("gguf", rest, absolute(rest, info))
+    kind, rest = _kind_of_source(filled(value).strip(), ("gguf", "hf", "ollama"), "source")
+    return _ollama_model(rest) if kind == "ollama" else _readable(kind, rest, "source", info)
 
 
 def fallback_source(value: Any, info: ValidationInfo) -> Source:
-    """`gguf:PATH`: what llama-server itself can read."""
+    """`gguf:PATH` or `hf:ORG/REPO[:QUANT]`: what llama-server itself can read."""
     word = filled(value).strip()
     if word.startswith("ollama:"):
         raise complain(
             "wrong-value",
             "is a model of Ollama's store, which is tried before it anyway",
-            "Write `fallback_source: gguf:/path/to/model.gguf`.",
+            "Write `fallback_source: gguf:/path/to/model.gguf`, or `hf:org/repo:Q4_K_M`.",
         )
-    _, rest = _kind_of_source(word, ("gguf",), ABSENT_FALLBACK_SOURCES)
-    if not rest:
-        raise complain("wrong-value", "names no file after `gguf:`")
-    return Source("gguf", rest, absolute(rest, info))
+    return _readable(*_kind_of_source(word, ("gguf", "hf"), "fallback_source"), "fallback_source", info)
 
 
-def _kind_of_source(
-    word: str, kinds: tuple[str, ...], missing: Mapping[str, str] = MappingProxyType({})
-) -> tuple[str, str]:
-    """What stands before the first colon, one of `kinds`, and the rest; `missing` are known, not in this version."""
+def _kind_of_source(word: str, kinds: tuple[str, ...], key: str) -> tuple[str, str]:
+    """What stands before the first colon, one of `kinds`, and the rest."""
     kind, colon, rest = word.partition(":")
-    if colon and kind in missing:
-        raise absent(f"begins with `{kind}:`", missing[kind])
     if not colon or kind not in kinds:
         known = listing([f"`{one}:`" for one in kinds])
         reason = f"is `{shorten(word)}`, which does not begin with {known}"
-        raise complain("wrong-value", reason, _source_hint(word, kinds))
+        raise complain("wrong-value", reason, _source_hint(word, kinds, key))
     return kind, rest.strip()
+
+
+def _readable(kind: str, rest: str, key: str, info: ValidationInfo) -> Source:
+    """A file here, or one of the hub."""
+    if kind == "hf":
+        return _hub_model(rest, key)
+    if not rest:
+        raise complain("wrong-value", "names no file after `gguf:`", f"Write `{key}: gguf:/path/to/model.gguf`.")
+    return Source("gguf", rest, absolute(rest, info))
 
 
 def _ollama_model(rest: str) -> Source:
@@ -75,19 +67,19 @@ def _ollama_model(rest: str) -> Source:
     return Source("ollama", rest)
 
 
-def _hub_model(rest: str) -> Source:
+def _hub_model(rest: str, key: str) -> Source:
     try:
         return Source("hf", str(parse_ref(rest)))
     except ValueError as error:
-        hint = "Write `source: hf:org/repo:Q4_K_M`, or `hf:org/repo/file.gguf`."
+        hint = f"Write `{key}: hf:org/repo:Q4_K_M`, or `hf:org/repo/file.gguf`."
         raise complain("wrong-value", f"is `{shorten(rest)}`, which {error}", hint) from error
 
 
-def _source_hint(word: str, kinds: tuple[str, ...]) -> str:
+def _source_hint(word: str, kinds: tuple[str, ...], key: str) -> str:
     if word.startswith(("/", "~", ".")) or (word.endswith(".gguf") and ":" not in word):
-        return f"Write `source: gguf:{shorten(word)}`."
-    if "hf" in kinds and re.match(r"(https?://)?(hf\b|hugging)", word):
-        return "Write `source: hf:org/repo:Q4_K_M`, or `hf:org/repo/file.gguf`."
+        return f"Write `{key}: gguf:{shorten(word)}`."
+    if re.match(r"(https?://)?(hf\b|hugging)", word):
+        return f"Write `{key}: hf:org/repo:Q4_K_M`, or `hf:org/repo/file.gguf`."
     kind, colon, _ = word.partition(":")
     near = nearest(kind, kinds) if colon else None
-    return f"Did you mean `{near}:`?" if near else "Write `source: gguf:/path/to/model.gguf`."
+    return f"Did you mean `{near}:`?" if near else f"Write `{key}: gguf:/path/to/model.gguf`."

@@ -55,7 +55,7 @@ class Outcome:
     architecture, `multimodal`, or None where it said nothing), and `own_format` that the trial load said
     `detected Ollama-format`, which upstream cannot read. `problem` is the id of what failed, `reason` a phrase, and
     `line` the server's own words. `predicted` tells that Ollama was not asked. `spec_hash` is that of the container
-    that was tried: the same one would do the same again, another may not.
+    that was tried: the same one would do the same again, another may not. `hint` is what to do about a failure.
     """
 
     rung: RungName
@@ -70,6 +70,7 @@ class Outcome:
     line: str = ""
     predicted: bool = False
     spec_hash: str = ""
+    hint: str = ""
 
     @property
     def lasts(self) -> bool:
@@ -223,6 +224,9 @@ def _hint(known: dict[RungName, Outcome], skipped: Sequence[tuple[RungName, str]
     problems = {outcome.problem for outcome in known.values()}
     if problems & _MEMORY:
         return "Lower `ctx` or `parallel`, take a smaller quantisation, or ask for one slot."
+    last = known.get("source")
+    if last is not None and last.hint and not last.lasts:
+        return f"{last.hint.rstrip('.')}. Then run homellm up again."
     if any(_of_surroundings(problem) for problem in problems):
         return "Put that right and run homellm up again."
     if ("source", NO_SOURCE) in skipped:

@@ -72,6 +72,7 @@ def _outcome(entry: object) -> Outcome | None:
         line=_text(entry, "line"),
         predicted=entry.get("predicted") is True,
         spec_hash=_text(entry, "spec_hash"),
+        hint=_text(entry, "hint"),
     )
 
 

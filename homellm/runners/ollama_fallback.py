@@ -86,7 +86,7 @@ def carry_over(
     if rung == "source":
         if model.fallback_source is None:
             return None
-        return Carried(replace(moved, source=model.fallback_source), _lost(model, stored))
+        return Carried(at_fallback_source(moved), (*_lost(model, stored), *_not_in_source(model, stored)))
     server = stack.ollama_server(model.server)
     if model.source.kind != "ollama" and rung == "llama-server":
         return Carried(moved, _lost(model, stored))  # the file that Ollama's blob was made of
@@ -100,6 +100,15 @@ def carry_over(
         gpu = stack.gpu(model.gpu)
         moved = replace(moved, image=server.image, program=bundled_program(gpu.api if gpu else None, variant))
     return Carried(moved, _lost(model, stored))
+
+
+def at_fallback_source(model: Model) -> Model:
+    """The model with the weights of its last source, whose faults are to be mended where that stands in the file."""
+    if model.fallback_source is None:
+        return model
+    place = model.places.get("fallback_source")
+    places = model.places if place is None else MappingProxyType({**model.places, "source": place})
+    return replace(model, source=model.fallback_source, runner="llama-server", places=places)
 
 
 def stored_files(stored: StoredModel, server: OllamaServer, blob_path: str | None = None) -> StoredFiles | None:
@@ -178,6 +187,16 @@ def _with_parameters(model: Model, stored: StoredModel) -> Model:
 def _whole(value: Param | None) -> int | None:
     """A number from 0 up; Ollama's -1 leaves it to the server."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _not_in_source(model: Model, stored: StoredModel) -> tuple[str, ...]:
+    """What belongs to Ollama's weights and not to another file of the same model."""
+    lost = []
+    if stored.projectors and model.mmproj is None:
+        lost.append("the projector of Ollama's model: name one that fits fallback_source by `mmproj`")
+    if stored.adapters:
+        lost.append("the adapters of Ollama's model")
+    return tuple(lost)
 
 
 def _lost(model: Model, stored: StoredModel) -> tuple[str, ...]:

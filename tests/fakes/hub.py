@@ -49,9 +49,9 @@ class FakeHub:
         if self.silent is not None:
             self.silent.wait()
         if self.away or self.offline:
-            raise HubUnreachable("the model hub http://hub cannot be asked: nobody answers")
+            raise HubUnreachable("the model hub http://hub cannot be asked: nobody answers", hint="Check the network.")
         if ref.repo not in self.repos:
-            raise PullFailed(f"no repository {ref.repo}", id="repo-absent")
+            raise PullFailed(f"no repository {ref.repo}", id="repo-absent", hint="Check the name.")
         try:
             files = choose(ref, [HubFile(name, size, "0" * 64) for name, size in self.repos[ref.repo].items()])
         except NoSuchModel as error:

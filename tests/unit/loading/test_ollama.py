@@ -42,6 +42,10 @@ class TestModels:
         assert model.fallback == "predict"
         assert model.fallback_source == Source("gguf", "./lfm.gguf", Path("/srv/llm/lfm.gguf"))
 
+    def test_a_fallback_source_of_the_hub(self) -> None:
+        model = loaded(ONE + "    fallback_source: hf:org/tiny-GGUF:Q8_0\n").models[0]
+        assert model.fallback_source == Source("hf", "org/tiny-GGUF:Q8_0")
+
     def test_a_model_without_ollama_has_no_server(self) -> None:
         stack = loaded("stack: home\ndefaults: {fallback: none}\nmodels:\n  a: {source: gguf:a}\n")
         assert stack.models[0].server is None
@@ -222,7 +226,9 @@ MODEL_FAULTS = [
     ("source: ‸olama:x", "wrong-value", "does not begin with `gguf:`, `hf:` or `ollama:`", "`ollama:`"),
     ("source: ollama:x\nfallback: ‸off", "wrong-value", "did you mean `none`?", ""),
     ("source: ollama:x\nfallback_source: ‸ollama:y", "wrong-value", "tried before it anyway", "gguf:"),
-    ("source: ollama:x\nfallback_source: ‸hf:a/b", "not-in-this-version", "begins with `hf:`", ""),
+    ("source: ollama:x\nfallback_source: ‸hf:a", "wrong-value", "name a repository", "fallback_source: hf:org/repo"),
+    ("source: ollama:x\nfallback_source: ‸/a.gguf", "wrong-value", "`gguf:` or `hf:`", "`fallback_source: gguf:/a"),
+    ("source: ollama:x\nfallback_source: ‸'gguf:'", "wrong-value", "names no file", "`fallback_source: gguf:"),
     ("source: ollama:x\nserver: ‸man", "unknown-server", "did you mean `main`?", ""),
     ("source: ollama:x\nserver: ‸zzz", "unknown-server", "no Ollama server `zzz`", "Declare it"),
     ("source: ollama:x\n‸api_key: abc", "contradiction", "would protect nothing", "runner: llama-server"),

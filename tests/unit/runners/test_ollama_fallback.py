@@ -211,6 +211,25 @@ class TestSource:
         words = list(built(moved, of).spec.argv)
         assert (value_of(words, "--model"), value_of(words, "--temp")) == ("/models/lfm.gguf", "0.2")
 
+    def test_one_of_the_hub_is_at_fault_where_it_stands(self):
+        of = stack(more='fallback_source: "hf:org/lfm-GGUF:Q8_0"')
+        moved = carried("source", of=of).model
+        assert (moved.source, moved.stored) == (Source("hf", "org/lfm-GGUF:Q8_0"), None)
+        assert moved.places["source"] == of.models[0].places["fallback_source"]
+        assert moved.places["source"] != of.models[0].places["source"]
+
+    def test_what_belongs_to_ollamas_weights_is_said_to_be_lost(self):
+        both = replace(STORED, projectors=(f"blobs/sha256-{'c' * 64}",), adapters=(f"blobs/sha256-{'e' * 64}",))
+        of = stack(more='fallback_source: "gguf:./lfm.gguf"')
+        lost = carried("source", stored=both, of=of).lost
+        assert [one for one in lost if "projector of" in one or "adapters of" in one] == [
+            "the projector of Ollama's model: name one that fits fallback_source by `mmproj`",
+            "the adapters of Ollama's model",
+        ]
+        assert not [one for one in carried("bundled", stored=both, of=of).lost if "projector of" in one]
+        named = stack(more='fallback_source: "gguf:./lfm.gguf", mmproj: ./mmproj.gguf')
+        assert not [one for one in carried("source", stored=both, of=named).lost if "projector" in one]
+
     def test_without_one_there_is_no_such_rung(self):
         assert carried("source") is None
 
