@@ -54,3 +54,17 @@ def test_a_check_right_after_a_restart_says_that_it_loads_and_spoils_nothing(cli
     wait_for(lambda: status(port, "/health") == 200, "the server to be ready")
     late = cli("check", "--format", "json")
     assert (late.code, *state(late)) == (0, "verified", []), late
+
+
+def test_a_network_that_somebody_removed_is_named_and_the_way_out_works(cli, declare, docker_api, prefix):
+    declare()
+    assert (up := cli("up")).code == 0, up
+    network = f"homellm-{prefix}"
+    docker_api.disconnect_container_from_network(f"{prefix}-m", network, force=True)
+    docker_api.remove_network(network)
+    checked = cli("check", "--format", "json")
+    assert checked.code == 4, checked
+    (told,) = [error for error in checked.json["errors"] if error["id"] == "gate-api"]
+    assert f"is not in the network {network} any more" in told["hint"]
+    assert "homellm up --force-recreate" in told["hint"]
+    assert (again := cli("up", "--force-recreate")).code == 0, again

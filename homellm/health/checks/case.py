@@ -17,6 +17,17 @@ RECORD = "record"
 INSPECT = "inspect"
 API = "API"
 
+#: The one log driver of which nothing can be read back; of the others the engine keeps a copy (since 20.10).
+_KEEPS_NONE = "none"
+_LOST = (
+    "The server's log does not tell it: its first lines are lost, or its verbosity is too low. Start it anew "
+    "(homellm up --force-recreate), then it is seen."
+)
+_NO_LOG = (
+    "Only the server's log tells it, and Docker keeps none of this container (log driver none). Set "
+    "log: {driver: local} and run homellm up, then it is seen."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -47,6 +58,12 @@ class Case:
         """Whether the log has the load from its first line on: else a buffer that is not seen may still be there."""
         return self.evidence.log_from_start
 
+    @property
+    def log_lacks(self) -> str:
+        """The hint where only the log could tell and does not: why that is, and what makes it tell."""
+        container = self.evidence.container
+        return _NO_LOG if container is not None and container.log_driver == _KEEPS_NONE else _LOST
+
     def log_says(self, problem: str) -> bool:
         """Whether the log has a problem of that id."""
         return any(signal.id == problem for signal in self.log.problems)
@@ -73,9 +90,3 @@ def judged(
     """A verdict; `passed` None means that no witness could tell, which is never a pass."""
     verdict: Judgement = "unknown" if passed is None else "pass" if passed else "fail"
     return Verdict(id, asked, observed, verdict, source, hint="" if passed else hint, gate=gate, text=text)
-
-
-EVIDENCE_LEVEL = (
-    "The server's log does not tell it: its first lines are lost, or its verbosity is too low. Start it anew "
-    "(homellm up --force-recreate), then it is seen."
-)

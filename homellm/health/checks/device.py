@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from homellm.domain.verdicts import Verdict
-from homellm.health.checks.case import EVIDENCE_LEVEL, Case, judged
+from homellm.health.checks.case import Case, judged
 from homellm.health.checks.memory import size
 from homellm.health.devices import CPU, is_software, on_host
 from homellm.health.gpu_match import is_declared, same_address
@@ -83,7 +83,7 @@ def _unseen(case: Case, asked: str) -> Verdict:
     if case.log_says("no-gpu"):
         hint = "The server found no GPU. See homellm explain on its log."
         return judged("device", asked, None, False, case.where("problem:no-gpu"), hint=hint, gate=True, text=_NONE)
-    return judged("device", asked, None, None, case.where("device"), hint=EVIDENCE_LEVEL, gate=True)
+    return judged("device", asked, None, None, case.where("device"), hint=case.log_lacks, gate=True)
 
 
 def _may_hide_a_gpu(case: Case) -> bool:
@@ -99,13 +99,13 @@ def offload(case: Case) -> Verdict | None:
     observed, where = case.log.layers_offloaded, case.where("layers_offloaded", "device")
     on_cpu = case.log.device == CPU
     if on_cpu and _may_hide_a_gpu(case):
-        return judged("offload", asked, None, None, where, hint=EVIDENCE_LEVEL)
+        return judged("offload", asked, None, None, where, hint=case.log_lacks)
     if observed is None and on_cpu:
         return judged(
             "offload", asked, 0, asked == 0, where, hint="No GPU is used at all; see the check of the device."
         )
     if observed is None:
-        return judged("offload", asked, None, None, where, hint=EVIDENCE_LEVEL)
+        return judged("offload", asked, None, None, where, hint=case.log_lacks)
     offloaded, total = (int(part) for part in observed.split("/"))
     wanted = {"all": total, "auto": 1}.get(str(asked), 0) if isinstance(asked, str) else min(asked, total)
     hint = (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from homellm.domain.names import LABEL_STACK, network_name
 from homellm.domain.verdicts import Verdict
-from homellm.health.checks.case import API, EVIDENCE_LEVEL, HEALTH, INSPECT, PROPS, RECORD, Case, judged
+from homellm.domain.world import Container
+from homellm.health.checks.case import API, HEALTH, INSPECT, PROPS, RECORD, Case, judged
 
 _OK = 200
 
@@ -32,7 +34,7 @@ def slots(case: Case) -> Verdict:
         (case.props.total_slots, PROPS) if case.props.total_slots else (case.log.slots, case.where("slots"))
     )
     passed = None if observed is None else observed == asked
-    hint = EVIDENCE_LEVEL
+    hint = case.log_lacks
     if observed is not None:
         hint = (
             f"The server has {observed}. Something else sets the number: look for LLAMA_ARG_N_PARALLEL and extra_args."
@@ -47,7 +49,7 @@ def ctx(case: Case) -> Verdict:
         (case.props.n_ctx, PROPS) if case.props.n_ctx else (case.log.ctx_per_slot, case.where("ctx_per_slot"))
     )
     if said is None:
-        return judged("ctx", asked, None, None, source, hint=EVIDENCE_LEVEL, gate=True)
+        return judged("ctx", asked, None, None, source, hint=case.log_lacks, gate=True)
     observed, text = said, ""
     if _unified(case):
         observed = _share_of_pool(case, said)
@@ -77,7 +79,9 @@ def api(case: Case) -> Verdict:
     asked = case.model.name
     evidence = case.evidence
     if not evidence.reachable or evidence.props is None:
-        hint = "The API could not be asked from here: check the published port, and api_key if one is set."
+        hint = _lost_network(evidence.container) or (
+            "The API could not be asked from here: check the published port, and api_key if one is set."
+        )
         return judged("api", asked, None, None, API, hint=hint, gate=True)
     alias = case.props.model_alias or ""
     if asked not in alias.split(","):
@@ -88,6 +92,17 @@ def api(case: Case) -> Verdict:
         hint = f"It serves {path} instead of {case.expected_path}: is it another server that answers at {evidence.url}?"
         return judged("api", asked, alias, False, PROPS, hint=hint, gate=True, text=f"{alias} from {path}")
     return _token(case, alias)
+
+
+def _lost_network(container: Container | None) -> str:
+    """That somebody took a container out of its stack's network, by which its port is published too; empty if not."""
+    name = network_name(container.label(LABEL_STACK)) if container is not None and container.label(LABEL_STACK) else ""
+    if container is None or not name or name in container.addresses:
+        return ""
+    return (
+        f"{container.name} is not in the network {name} any more, by which it is reached: somebody disconnected it or "
+        "removed the network. Make it anew: homellm up --force-recreate"
+    )
 
 
 def _token(case: Case, alias: str) -> Verdict:

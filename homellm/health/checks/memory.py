@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from homellm.domain.verdicts import Native, Verdict
-from homellm.health.checks.case import EVIDENCE_LEVEL, INSPECT, Case, judged
+from homellm.health.checks.case import INSPECT, Case, judged
 from homellm.health.devices import on_host
 
 #: So much of the weights locked counts as all of them: a page of a mapped header is neither weight nor locked.
@@ -38,7 +38,7 @@ def mlock(case: Case) -> Verdict | None:
     locked, needed = process.locked_bytes, _weights_in_memory(case)
     source = case.process_source
     if needed is None:
-        hint = _CAPABILITY if not locked else "How much there is to lock is not known: " + EVIDENCE_LEVEL
+        hint = _CAPABILITY if not locked else "How much there is to lock is not known: " + case.log_lacks
         return judged("mlock", True, bool(locked) or None, None if locked else False, source, hint=hint, gate=True)
     text = f"{size(locked)} of {size(needed)} locked"
     if locked >= LOCKED_ENOUGH * needed:
@@ -79,7 +79,7 @@ def memory(case: Case) -> Verdict | None:
         return replace(verdict, asked_text=size(reckoned))
     where = case.where("weights_mib")
     if not case.log.weights_mib or not case.whole_load:
-        return judged("memory", asked, None, None, where, hint=EVIDENCE_LEVEL)
+        return judged("memory", asked, None, None, where, hint=case.log_lacks)
     observed = round(sum(case.log.weights_mib.values()) * _MIB)
     text = ", ".join(f"{size(round(mib * _MIB))} in {name}" for name, mib in case.log.weights_mib.items())
     hint = "The server holds less than the file has; compare the file with its source."

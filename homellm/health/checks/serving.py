@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from homellm.domain.stack import Model
 from homellm.domain.verdicts import Verdict
-from homellm.health.checks.case import API, EVIDENCE_LEVEL, LOG, PROPS, Case, judged
+from homellm.health.checks.case import API, LOG, PROPS, Case, judged
 
 _OK = 200
 #: llama.cpp pads a context to a multiple of this.
@@ -42,7 +42,7 @@ def reasoning(case: Case) -> Verdict | None:
         return judged("reasoning", True, able, able, PROPS, hint=hint)
     if case.log_says("reasoning-preserve-off"):
         return judged("reasoning", True, False, False, case.where("problem:reasoning-preserve-off"), hint=hint)
-    return judged("reasoning", True, None, None, LOG, hint=EVIDENCE_LEVEL)
+    return judged("reasoning", True, None, None, LOG, hint=case.log_lacks)
 
 
 def judges_template(model: Model) -> bool:
@@ -96,7 +96,7 @@ def flash_attention(case: Case) -> Verdict | None:
     observed = case.log.flash_attention
     passed = None if observed is None else asked in ("auto", observed)
     hint = (
-        EVIDENCE_LEVEL
+        case.log_lacks
         if observed is None
         else f"It is {observed}: this device or model decides otherwise; set flash_attention: auto."
     )
@@ -110,7 +110,7 @@ def kv_cache(case: Case) -> Verdict | None:
         return None
     observed = case.log.kv_types
     if observed is None:
-        return judged("kv-cache", _types(asked.k, asked.v), None, None, LOG, hint=EVIDENCE_LEVEL)
+        return judged("kv-cache", _types(asked.k, asked.v), None, None, LOG, hint=case.log_lacks)
     passed = observed == (asked.k, asked.v)
     hint = "The server uses other types; see its log for why (a quantised V cache needs flash attention)."
     return judged("kv-cache", _types(asked.k, asked.v), _types(*observed), passed, case.where("kv_types"), hint=hint)
@@ -135,7 +135,7 @@ def batch(case: Case) -> Verdict | None:
         least = min(declared, whole, (model.ubatch or declared) if model.embedding else declared)
         wanted.append(None if observed is None else observed >= least)
     if None in wanted:
-        return judged("batch", ", ".join(asked), None, None, LOG, hint=EVIDENCE_LEVEL)
+        return judged("batch", ", ".join(asked), None, None, LOG, hint=case.log_lacks)
     observed_text = ", ".join(filter(None, seen))
     hint = "The server took smaller batches; ubatch may not be larger than batch."
     where = case.where("batch", "ubatch")

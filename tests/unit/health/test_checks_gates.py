@@ -131,3 +131,14 @@ class TestApi:
     @pytest.mark.parametrize("lost", [{"reachable": False}, {"props": None}, {"chat": None}])
     def test_what_could_not_be_asked_is_unknown(self, lost: dict[str, object]) -> None:
         assert check("api", evidence=replace(SEEN, **lost)).verdict == "unknown"  # type: ignore[arg-type]
+
+    def test_a_lost_network_is_named(self) -> None:
+        labelled = replace(CONTAINER, labels={"homellm.stack": "nuc"}, addresses={"homellm-nuc": "172.18.0.2"})
+        lost = replace(SEEN, reachable=False, props=None, chat=None)
+        assert "homellm-nuc" not in check("api", evidence=replace(lost, container=labelled)).hint
+        verdict = check("api", evidence=replace(lost, container=replace(labelled, addresses={})))
+        assert verdict.verdict == "unknown"
+        assert verdict.hint == (
+            "nuc-smol is not in the network homellm-nuc any more, by which it is reached: somebody disconnected it or "
+            "removed the network. Make it anew: homellm up --force-recreate"
+        )

@@ -87,6 +87,16 @@ class TestMemory:
         assert check("memory", evidence=half).verdict == "fail"
         assert check("memory").verdict == "unknown"
 
+    def test_of_a_log_that_docker_does_not_keep_nobody_promises_lines(self) -> None:
+        untold = check("memory", evidence=SEEN)
+        assert "first lines are lost" in untold.hint
+        unkept = check("memory", evidence=replace(SEEN, container=replace(CONTAINER, log_driver="none")))
+        assert (untold.verdict, unkept.verdict) == ("unknown", "unknown")
+        assert unkept.hint == (
+            "Only the server's log tells it, and Docker keeps none of this container (log driver none). Set "
+            "log: {driver: local} and run homellm up, then it is seen."
+        )
+
     def test_what_it_took_is_held_against_the_reckoning(self) -> None:
         """The table of v11669-a-lv4: the host took 243 MiB, weights 92, context 135, compute 16."""
         seen = replace(SEEN, log=logs.read(logs.data("v11669-a-lv4")), reckoned_bytes=round(244.3 * MIB))
