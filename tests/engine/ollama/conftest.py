@@ -40,3 +40,19 @@ def ollama_log(docker_api: docker.APIClient, prefix: str) -> OllamaLog:
 def another_lfm2(smollm2: Path) -> Path:
     """A hybrid that no store has yet, for pulls that really take something."""
     return make_tiny_lfm2(smollm2, name="another tiny lfm2")
+
+
+@pytest.fixture
+def ours(canary: Canary, ollama_format_lfm2: Path) -> Canary:
+    """The hybrid as Ollama's own converter writes it: no llama-server but Ollama's reads it."""
+    canary.store.add("hybrid", ollama_format_lfm2)
+    canary.declare("hybrid", port=canary.moved_port)
+    return canary
+
+
+@pytest.fixture
+def bare(ours: Canary, make_ollama: Callable[..., str]) -> Canary:
+    """The same, and the llama-server of the Ollama image does not read it either when it is run by itself."""
+    ours.image = make_ollama(env={"STANDIN_NO_COMPAT": "1"})
+    ours.env = {"STANDIN_NO_COMPAT": ""}
+    return ours

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import socket
 
-import pytest
-
 from tests.engine.support.ollama_stack import SLOTS, by_name, chat
 from tests.engine.support.sweep import leftovers
 
@@ -22,22 +20,6 @@ def tried(result):
         for line in result.stderr.splitlines() + result.stdout.splitlines()
         if " create homellm-" in line
     ]
-
-
-@pytest.fixture
-def ours(canary, ollama_format_lfm2):
-    """The hybrid as Ollama's own converter writes it: no llama-server but Ollama's reads it."""
-    canary.store.add("hybrid", ollama_format_lfm2)
-    canary.declare("hybrid", port=canary.moved_port)
-    return canary
-
-
-@pytest.fixture
-def bare(ours, make_ollama):
-    """The same, and the llama-server of the Ollama image does not read it either when it is run by itself."""
-    ours.image = make_ollama(env={"STANDIN_NO_COMPAT": "1"})
-    ours.env = {"STANDIN_NO_COMPAT": ""}
-    return ours
 
 
 def test_a_file_of_ollamas_own_is_served_by_ollamas_own_server(ours, docker_api, prefix):
