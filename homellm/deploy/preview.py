@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from homellm.deploy.free_names import taken_names
 from homellm.deploy.gather import gather
 from homellm.deploy.ollama_look import ps_on_ollama
 from homellm.deploy.ollama_server import settle_server
-from homellm.deploy.orphans import orphan_containers, orphan_steps, without
+from homellm.deploy.orphans import orphan_steps, without
 from homellm.deploy.pull import missing_images, with_images
 from homellm.deploy.pull_models import ask_hub
 from homellm.deploy.scope import Scope
@@ -22,6 +24,8 @@ from homellm.domain.verdicts import State
 from homellm.domain.world import World
 from homellm.errors import Problem
 from homellm.planning.desired import Desired
+from homellm.planning.orphans import orphan_containers
+from homellm.planning.port_moves import port_moves
 from homellm.planning.reconcile import reconcile
 from homellm.planning.units import Unit
 
@@ -38,7 +42,8 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
     world = gather(stack, models, ports)
     orphans = orphan_containers(stack, world.containers) if options.remove_orphans and not only else ()
     world = without(world, orphans)
-    world = files.in_world(world)
+    moves = port_moves(models, stack, world)
+    world = files.in_world(moves.vacated(world))
     pulls: list[Step] = [*missing_images(with_images(stack, models), ports).values(), *files.steps.values()]
     network = network_step(stack, world)
     steps: list[Step] = [*orphan_steps(orphans)]
@@ -48,7 +53,7 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
         if server.ours:
             settled = settle_server(server, stack, world)
             steps += _swap(settled, stack, ports, options, problems)
-    for model in models:
+    for model in chain.from_iterable(moves.waves):
         if model.runner == "ollama":
             steps += _on_ollama(model, stack, world, ports, swapped=len(steps) > len(orphans))
             continue

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from homellm.deploy.converge import converge
 from homellm.deploy.doomed import is_doomed, known_to_fail, pulls_for
 from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
-from homellm.deploy.ollama_ladder import serve
-from homellm.deploy.ollama_server import Reached, reach
-from homellm.deploy.orphans import orphan_containers, remove_orphans
+from homellm.deploy.orphans import remove_orphans
 from homellm.deploy.probes import sweep_probes
 from homellm.deploy.pull import run_pulls, unready
 from homellm.deploy.pull_models import ask_hub
@@ -28,6 +28,11 @@ from homellm.domain.stack import Model, OllamaServer, Stack
 from homellm.domain.steps import CreateNetwork
 from homellm.domain.world import World
 from homellm.errors import EngineRefused, ExitCode, HomellmError, Problem
+from homellm.planning.orphans import orphan_containers
+from homellm.planning.port_moves import port_moves
+
+if TYPE_CHECKING:
+    from homellm.deploy.ollama_server import Reached
 
 
 def up(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scope: Scope, emit: Emit) -> StackReport:
@@ -47,7 +52,8 @@ def up(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scop
         models = select(stack, only)
         removed = _remove_orphans(stack, only, ports, options, scope, emit)
         early = gather(stack, models, ports)
-        doomed = known_to_fail(stack, models, files.in_world(early), options)
+        moved = port_moves(models, stack, early).vacated(early)
+        doomed = known_to_fail(stack, models, files.in_world(moved), options)
         files, images = pulls_for(stack, models, doomed, files, ports)
         pulled = run_pulls(images, ports, scope, emit, files)
         limits = Limits.of(options, ports)  # what is pulled takes as long as it takes
@@ -74,19 +80,33 @@ def up(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scop
 
 
 def _converge_all(models: tuple[Model, ...], job: Job, emit: Emit) -> dict[str, ModelReport]:
-    """Ollama servers first, then all models side by side."""
+    """Ollama servers first, then all models side by side, but for those that are to have the port of another one."""
     servers = servers_of(job.stack, models)
     reach_one: dict[str, Callable[[Emit], Reached | HomellmError]] = {
         server.name: partial(_reach, server, job) for server in servers
     }
     reached = side_by_side(reach_one, emit)
-    work: dict[str, Callable[[Emit], ModelReport]] = {
-        model.name: partial(_converge, model, reached, job) for model in models
-    }
-    return side_by_side(work, emit)
+    reports: dict[str, ModelReport] = {}
+    for number, wave in enumerate(port_moves(models, job.stack, job.world).waves):
+        try:
+            turn = job if number == 0 else replace(job, world=gather(job.stack, wave, job.ports))
+        except HomellmError as error:
+            work = {model.name: partial(_not_begun, model, error) for model in wave}
+        else:
+            work = {model.name: partial(_converge, model, reached, turn) for model in wave}
+        reports |= side_by_side(work, emit)
+    return reports
+
+
+def _not_begun(model: Model, error: HomellmError, emit: Emit) -> ModelReport:
+    report = failed_report(model, error.problems, None)
+    emit(ModelFinished(report))
+    return report
 
 
 def _reach(server: OllamaServer, job: Job, emit: Emit) -> Reached | HomellmError:
+    from homellm.deploy.ollama_server import reach  # noqa: PLC0415 - what serves Ollama's models, for stacks with some
+
     try:
         return reach(server, job, emit)
     except HomellmError as error:
@@ -100,6 +120,8 @@ def _converge(model: Model, reached: Mapping[str, Reached | HomellmError], job: 
     elif isinstance(server, HomellmError):
         report = failed_report(model, server.problems, None)
     else:
+        from homellm.deploy.ollama_ladder import serve  # noqa: PLC0415 - see _reach
+
         report = serve(model, server, job, emit)
     emit(ModelFinished(report))
     return report

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Callable
+from dataclasses import replace
 
 from homellm.domain.names import is_wildcard
 from homellm.domain.places import problem_at
 from homellm.domain.stack import Declared, OllamaServer
-from homellm.domain.world import Host, Listener
+from homellm.domain.world import Host, Listener, World
 from homellm.errors import Problem
 
 #: Programs that hold ports on behalf of containers: which container it is, the engine itself tells better.
 #: The kernel keeps fifteen characters of a name.
 _ENGINES_OWN = ("docker-proxy", "dockerd", "rootlesskit", "rootlessport", "slirp4netns", "com.docker.back")
 _IPV6 = 6
+
+#: An address and port on the host, and the name of the container that publishes it.
+Published = tuple[str, int, str]
 
 
 def overlapping(bind: str, address: str) -> bool:
@@ -33,19 +38,39 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     return ipaddress.ip_address(text.strip("[]") or "0.0.0.0")
 
 
+def freed(world: World, ports: tuple[Published, ...]) -> World:
+    """The world once containers have given up these ports."""
+    free = {(address, port) for address, port, _ in ports}
+    listeners = world.host.listeners
+    if listeners is not None:  # the engine's proxy listens for a container
+        listeners = tuple(one for one in listeners if (one.address, one.port) not in free)
+    published = tuple(port for port in world.published if port not in ports)
+    return replace(world, published=published, host=replace(world.host, listeners=listeners))
+
+
+def stop_it(model: Declared, holder: str) -> str:
+    """How the port of a container of others becomes free."""
+    return f"Stop it (docker stop {holder}), or give {model.name} another port."
+
+
 def port_problem(
-    model: Declared, own: tuple[str, ...], published: tuple[tuple[str, int, str], ...] | None, host: Host
+    model: Declared,
+    own: tuple[str, ...],
+    published: tuple[Published, ...] | None,
+    host: Host,
+    way: Callable[[str], str] | None = None,
 ) -> Problem | None:
     """Who holds the port that `model`, or an Ollama server, is to be published on, unless one of its `own` containers.
 
     `published` are the ports that containers hold, and the host's listeners tell of everything else. With None nobody
-    asked the engine: then a holder that may be a container is not spoken of.
+    asked the engine: then a holder that may be a container is not spoken of. `way` says how the port of a container
+    becomes free; without it, by stopping it.
     """
     if model.port is None:
         return None
     for address, port, name in published or ():
         if port == model.port and overlapping(model.bind, address):
-            return None if name in own else _held_by_container(model, name)
+            return None if name in own else _held_by_container(model, name, way(name) if way else stop_it(model, name))
     for listener in host.listeners or ():
         if listener.port == model.port and overlapping(model.bind, listener.address):
             if published is None and (listener.process is None or listener.process in _ENGINES_OWN):
@@ -72,12 +97,12 @@ def _held_by_process(model: Declared, listener: Listener) -> Problem:
     )
 
 
-def _held_by_container(model: Declared, name: str) -> Problem:
+def _held_by_container(model: Declared, name: str, hint: str) -> Problem:
     where = "every address" if is_wildcard(model.bind) else model.bind
     return problem_at(
         model,
         "port",
         id="port-taken",
         message=f"port {model.port} on {where} is published by the container {name}",
-        hint=f"Stop it (docker stop {name}), or give {model.name} another port.",
+        hint=hint,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from homellm.domain.places import problem_at
 from homellm.domain.stack import Declared, Model, OllamaServer, Stack
 from homellm.domain.world import ModelFile, World
@@ -10,6 +12,7 @@ from homellm.planning.held_names import held, other_name
 from homellm.planning.host_problems import file_advice
 from homellm.planning.memory import memory_problem
 from homellm.planning.mlock import mlock_problem
+from homellm.planning.port_moves import way_to_port
 from homellm.planning.ports import port_problem
 from homellm.planning.units import Unit, split_name
 
@@ -21,11 +24,10 @@ def preflight(model: Model, stack: Stack, unit: Unit, world: World, *, fit: bool
     advice: it may stand in the way, and stops nothing.
     """
     file = world.model_files.get(str(model.source.path)) if model.source.path else None
-    own = tuple(container.name for container in unit.containers)
     found = (
         file_problem(model, file),
         _cpus(model, world),
-        port_problem(model, own, world.published, world.host),
+        _port(model, unit, stack, world),
         _name(model, unit, stack, world),
         _networks(model, world),
         mlock_problem(model, world.host, world.engine, file.weights_bytes if file else None),
@@ -37,14 +39,19 @@ def preflight(model: Model, stack: Stack, unit: Unit, world: World, *, fit: bool
 
 def preflight_server(server: OllamaServer, stack: Stack, unit: Unit, world: World) -> tuple[Problem, ...]:
     """The same for an Ollama server of ours: its CPUs, port and name."""
-    own = tuple(container.name for container in unit.containers)
     found = (
         _cpus(server, world),
-        port_problem(server, own, world.published, world.host),
+        _port(server, unit, stack, world),
         _name(server, unit, stack, world),
         _networks(server, world),
     )
     return tuple(problem for problem in found if problem is not None)
+
+
+def _port(declared: Declared, unit: Unit, stack: Stack, world: World) -> Problem | None:
+    own = tuple(container.name for container in unit.containers)
+    way = partial(way_to_port, declared, stack, world)
+    return port_problem(declared, own, world.published, world.host, way)
 
 
 _FILE_FAULTS = {

@@ -1,0 +1,128 @@
+"""Ports that pass from one model of a stack to another: by order where there is one, else with a way out."""
+
+from dataclasses import replace
+
+import pytest
+
+from homellm.deploy.preview import plan
+from homellm.domain.steps import StartContainer
+from homellm.domain.verdicts import State
+from homellm.errors import ExitCode
+from tests.unit.deploy.lab import NAME, Lab, bad, model
+from tests.unit.deploy.ollama_lab import OllamaLab, hybrid
+
+
+def trio(a, b, c=8083, **more):
+    """Three models on these ports."""
+    return tuple(model(name=name, port=port, **more) for name, port in (("a", a), ("b", b), ("c", c)))
+
+
+def states(report):
+    return {one.name: one.state for one in report.models}
+
+
+def problems(report):
+    return {one.name: [(p.id, p.hint) for p in one.problems] for one in report.models if one.problems}
+
+
+ALL_WELL = dict.fromkeys("abc", State.VERIFIED)
+
+
+@pytest.mark.parametrize(
+    "ports",
+    [(8082, 8092, 8083), (8082, 8083, 8093), (8083, 8081, 8093)],
+    ids=["a after b", "a after b after c", "b after a after c"],
+)
+def test_who_leaves_a_port_goes_before_who_is_to_have_it(ports):
+    lab = Lab()
+    lab.up(*trio(8081, 8082))
+    planned = plan(lab.stack(*trio(*ports)), (), lab.ports(), lab.options)
+    assert planned.problems == ()
+    report = lab.up(*trio(*ports))
+    assert (states(report), report.exit_code) == (ALL_WELL, ExitCode.OK)
+    held = {port: lab.state.by_name(f"nuc-{name}").running for name, port in zip("abc", ports, strict=True)}
+    assert held == dict.fromkeys(ports, True)
+    assert all(not one.changed for one in lab.up(*trio(*ports)).models)
+
+
+def test_the_plan_shows_them_in_that_order():
+    lab = Lab()
+    lab.up(*trio(8081, 8082))
+    steps = plan(lab.stack(*trio(8082, 8083, 8093)), (), lab.ports(), lab.options).steps
+    assert [step.model for step in steps if isinstance(step, StartContainer)] == ["c", "b", "a"]
+
+
+def test_one_that_stays_where_it_is_because_it_failed_keeps_its_port_and_the_other_says_so():
+    lab = Lab(behave=bad)
+    lab.up(*trio(8081, 8082))
+    report = lab.up(model(name="a", port=8082), model(name="b", port=8092, parallel=3), model(name="c", port=8083))
+    assert states(report) == {"a": State.FAILED, "b": State.FAILED, "c": State.VERIFIED}
+    assert problems(report)["a"] == [("port-taken", "b is declared on another port now and moves first: homellm up b")]
+    assert {lab.state.by_name(f"nuc-{name}").status for name in "abc"} == {"running"}
+
+
+def test_an_up_of_one_alone_says_who_has_to_move_first():
+    lab = Lab()
+    lab.up(*trio(8081, 8082))
+    changed = trio(8082, 8092)
+    assert problems(lab.up(*changed, only=("a",))) == {
+        "a": [("port-taken", "b is declared on another port now and moves first: homellm up b")]
+    }
+    assert lab.up(*changed, only=("b",)).exit_code is ExitCode.OK
+    assert lab.up(*changed, only=("a",)).exit_code is ExitCode.OK
+
+
+SWAP = (
+    "a and b wait for each other's port, so neither can move first. Stop one of them, then both move: "
+    "docker stop nuc-b && homellm up"
+)
+
+
+def test_two_that_swap_their_ports_are_told_the_way_out_and_it_works():
+    lab = Lab()
+    lab.up(*trio(8081, 8082))
+    swapped = trio(8082, 8081, parallel=2)
+    report = lab.up(*swapped)
+    assert states(report) == {"a": State.FAILED, "b": State.FAILED, "c": State.VERIFIED}
+    assert problems(report)["a"] == [("port-taken", SWAP)]
+    assert "docker stop nuc-a && homellm up" in problems(report)["b"][0][1]
+    assert {lab.state.by_name(f"nuc-{name}").status for name in "abc"} == {"running"}
+    lab.engine.kill("nuc-b", "SIGKILL")
+    lab.engine.wait("nuc-b", 10)
+    assert states(lab.up(*swapped)) == ALL_WELL
+
+
+def test_three_in_a_circle_and_one_behind_it():
+    lab = Lab()
+    lab.up(*trio(8081, 8082))
+    report = lab.up(*trio(8082, 8083, 8081))
+    assert set(states(report).values()) == {State.FAILED}
+    assert {hint.rpartition("docker ")[2] for ((_, hint),) in problems(report).values()} == {
+        f"stop nuc-{name} && homellm up" for name in "abc"
+    }
+    lab = Lab()
+    lab.up(*trio(8081, 8082))
+    report = lab.up(*trio(8082, 8081), model(name="d", port=8083))
+    assert states(report)["c"] is State.VERIFIED  # nobody is to have what c keeps
+    report = lab.up(*trio(8082, 8081, 8093), model(name="d", port=8083))
+    assert (states(report)["c"], states(report)["d"]) == (State.VERIFIED, State.VERIFIED)
+
+
+def test_a_model_that_is_to_have_the_port_of_an_ollama_server_comes_after_it():
+    lab, asked = OllamaLab(), hybrid(parallel=1, fallback="none")
+    lab.up(asked)
+    lab.server = replace(lab.server, port=11444)
+    assert lab.up(asked, model(port=11434)).exit_code is ExitCode.OK
+
+
+def test_a_model_that_was_renamed_is_told_how_its_orphan_leaves_the_port():
+    lab = Lab()
+    lab.up()
+    report = lab.up(model(name="new"))
+    ((fault, hint),) = problems(report)["new"]
+    assert fault == "port-taken"
+    assert hint == (
+        "Its model is not in the stack file any more: homellm up --remove-orphans removes it first. "
+        "Or give new another port."
+    )
+    assert lab.state.by_name(NAME).running
