@@ -18,6 +18,8 @@ UNAVAILABLE = 503
 #: Enough for the name of a tool and an empty object; a model that says more is cut.
 TOOL_TOKENS = 32
 OK = 200
+#: Characters of a server's own words that are kept: they go into the record of its container.
+LONGEST_ERROR = 4000
 
 
 def base_urls(container: Container, server_port: int = SERVER_PORT) -> tuple[str, ...]:
@@ -116,9 +118,8 @@ def _tokens(found: Mapping[str, object], *, embedding: bool) -> int | None:
 
 def _error(found: Mapping[str, object]) -> str:
     error = found.get("error")
-    if isinstance(error, str):
-        return error
-    return _text(_mapping(error).get("message")) or ""
+    said = error if isinstance(error, str) else _text(_mapping(error).get("message")) or ""
+    return said if len(said) <= LONGEST_ERROR else said[: LONGEST_ERROR - 1] + "…"
 
 
 def _json(reply: HttpReply) -> Mapping[str, object] | None:

@@ -13,6 +13,9 @@ from homellm.errors import Problem
 
 Document = dict[str, object]
 
+#: Characters of a text that a server may have written: enough for any error, and no megabyte in a log of cron's.
+LONGEST = 4000
+
 
 def stack_document(report: StackReport) -> Document:
     """What `up`, `check`, `ps`, `restart`, `pull` and `down` print."""
@@ -76,14 +79,21 @@ def _check(verdict: Verdict) -> Document:
 
 def _native(value: Native) -> Native:
     """The value itself; JSON has no number for what is not finite."""
+    if isinstance(value, str):
+        return bounded(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def bounded(text: str) -> str:
+    """A text of at most LONGEST characters, with `…` in place of what is lost."""
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def problem_document(problem: Problem) -> Document:
     """A problem as `errors` has it."""
     return {
         "id": problem.id,
-        "message": problem.message,
+        "message": bounded(problem.message),
         "hint": problem.hint,
         "file": problem.file,
         "line": problem.line,

@@ -85,7 +85,7 @@ def step_line(step: Step) -> str:
 def note_line(note: Note) -> str:
     """A note, with whom it concerns, and whether it warns."""
     who = f"{clean(note.model)}  " if note.model else ""
-    return f"{who}{'warning: ' if note.warning else ''}{clean(note.text)}"
+    return f"{who}{'warning: ' if note.warning else ''}{words.shortened(clean(note.text))}"
 
 
 def finished_line(report: ModelReport) -> str:

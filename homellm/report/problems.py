@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from homellm.errors import Problem
+from homellm.report import words
 from homellm.report.layout import cell_width, clean, clean_lines, wrap
 
 _INDENT = "  "
 _EXCERPT_INDENT = "    "
+_LINES = 20
 
 
 def problem_text(problem: Problem, *, width: int | None = None) -> str:
     """`error: message`, the place in the file with a caret under it where there is one, and the hint."""
-    first, *more = clean_lines(problem.message) or [problem.id]
+    first, *more = _message(problem)
     lines = wrap(_placed(problem) + first, width=width, first="error: ", rest=_INDENT)
     lines += [_INDENT + line for line in more]
     if problem.excerpt:
@@ -19,6 +21,12 @@ def problem_text(problem: Problem, *, width: int | None = None) -> str:
     for hint in clean_lines(problem.hint):
         lines += wrap(hint, width=width, first=_INDENT, rest=_INDENT)
     return "\n".join(lines) + "\n"
+
+
+def _message(problem: Problem) -> list[str]:
+    """The lines of the message, none longer and no more of them than people read: a server may send a whole page."""
+    lines = [words.shortened(line) for line in clean_lines(problem.message)] or [problem.id]
+    return lines if len(lines) <= _LINES else [*lines[:_LINES], "…"]
 
 
 def problems_text(problems: tuple[Problem, ...], *, width: int | None = None) -> str:

@@ -149,7 +149,7 @@ def _cause(problem: Problem) -> tuple[str, list[str]]:
     if hints and hints[0][0].islower():
         hints[0] = f"Next: {hints[0]}"
     place = f" ({clean(problem.file)}:{problem.line})" if problem.file and problem.line else ""
-    return words.sentence(problem.message.rstrip(".") + place), hints
+    return words.sentence(words.shortened(clean(problem.message.rstrip("."))) + place), hints
 
 
 def _unproved(verdict: Verdict) -> tuple[str, list[str]]:

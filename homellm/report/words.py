@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from homellm.domain.verdicts import Judgement, Native, State, Verdict
-from homellm.report.layout import clean
+from homellm.report.layout import clean, cut
 
 PASS, FAIL, WARN, UNKNOWN, NONE = "✔", "✘", "!", "?", "–"
 MARKS = (PASS, FAIL, WARN, UNKNOWN, NONE)
@@ -26,6 +26,8 @@ _KIB = 1024
 _WITHOUT_FRACTION = 100
 _IN_MINUTES_S = 600
 _IN_WHOLE_MINUTES_S, _IN_HOURS_MIN = 90, 90
+#: Columns of a sentence and of a cell: a server may answer with kilobytes of JSON or HTML, which JSON output keeps.
+_LONGEST_SENTENCE, _LONGEST_CELL = 600, 200
 
 
 def state_mark(state: State) -> str:
@@ -55,12 +57,12 @@ def asked(verdict: Verdict) -> str:
 
 
 def observed(verdict: Verdict) -> str:
-    """What was observed, in words."""
+    """What was observed, in words; what a server said at length is cut."""
     if verdict.text:
-        return clean(verdict.text)
+        return cut(clean(verdict.text), _LONGEST_CELL)
     if verdict.verdict == "unknown" and verdict.observed is None:
         return "not seen"
-    return _value(verdict, verdict.observed)
+    return cut(_value(verdict, verdict.observed), _LONGEST_CELL)
 
 
 def _value(verdict: Verdict, value: Native) -> str:
@@ -111,6 +113,11 @@ def plural(count: int, noun: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """`text` with a full stop where it has no mark at its end."""
-    text = clean(text).strip()
-    return text if not text or text[-1] in ".!?:;" else f"{text}."
+    """`text` with a full stop where it has no mark at its end; one that would fill a screen is cut."""
+    text = shortened(clean(text).strip())
+    return text if not text or text[-1] in ".!?:;…" else f"{text}."
+
+
+def shortened(line: str) -> str:
+    """A line at a length that people read, with `…` in place of what is lost."""
+    return cut(line, _LONGEST_SENTENCE)
