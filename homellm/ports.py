@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from homellm.domain.events import Event
-from homellm.domain.hub import HubModel, HubRef
-from homellm.domain.ollama import ListedModel, LoadedModel, ShownModel, StoredModel
 from homellm.domain.stack import LogSource, RestartPolicy
 from homellm.domain.world import (
     Container,
@@ -21,6 +19,10 @@ from homellm.domain.world import (
     Network,
     Process,
 )
+
+if TYPE_CHECKING:
+    from homellm.domain.hub import HubModel, HubRef
+    from homellm.domain.ollama import ListedModel, LoadedModel, ShownModel, StoredModel
 
 Json = Mapping[str, object]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from homellm.deploy.ollama_server import settle_server
 from homellm.deploy.pull import missing_images, with_images
 from homellm.deploy.pull_models import HubFiles
 from homellm.deploy.select import servers_of
@@ -22,8 +21,16 @@ def known_to_fail(stack: Stack, models: tuple[Model, ...], world: World, options
     """
     own = (model for model in models if model.runner == "llama-server")
     stopped = {model.name for model in own if settle(model, stack, world, fit=options.fit)[2]}
-    servers = (server for server in servers_of(stack, models) if server.ours)
-    return frozenset(stopped | {server.name for server in servers if settle_server(server, stack, world)[2]})
+    return frozenset(stopped | _doomed_servers(stack, models, world))
+
+
+def _doomed_servers(stack: Stack, models: tuple[Model, ...], world: World) -> set[str]:
+    servers = [server for server in servers_of(stack, models) if server.ours]
+    if not servers:
+        return set()
+    from homellm.deploy.ollama_server import settle_server  # noqa: PLC0415 - loaded for stacks with an Ollama alone
+
+    return {server.name for server in servers if settle_server(server, stack, world)[2]}
 
 
 def is_doomed(model: Model, doomed: frozenset[str]) -> bool:

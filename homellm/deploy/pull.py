@@ -17,7 +17,6 @@ from homellm.domain.stack import Declared, Model, Stack
 from homellm.domain.steps import PullImage
 from homellm.domain.verdicts import State
 from homellm.errors import Problem
-from homellm.runners.ollama_fallback import at_fallback_source
 
 
 def pull(
@@ -56,6 +55,8 @@ def pull(
 
 def _last_resorts(models: tuple[Model, ...]) -> tuple[Model, ...]:
     """Models as the last rung of their ladder would have them from the hub; none where the ladder is forbidden."""
+    from homellm.runners.ollama_fallback import at_fallback_source  # noqa: PLC0415 - for the verb pull, not for every up
+
     return tuple(at_fallback_source(model) for model in models if _has_last_resort(model))
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from homellm.deploy.ollama_server import Reached
 from homellm.deploy.verify import gate_problem
 from homellm.deploy.witness import base_urls
 from homellm.domain.evidence import Evidence, OllamaEvidence
@@ -14,7 +14,10 @@ from homellm.domain.stack import Model, Stack
 from homellm.domain.verdicts import State, Verdict, judge
 from homellm.domain.world import Container
 from homellm.errors import Problem
-from homellm.planning.ladder import End
+
+if TYPE_CHECKING:
+    from homellm.deploy.ollama_server import Reached
+    from homellm.planning.ladder import End
 
 
 def serving_report(model: Model, container: Container | None, state: State, stack: Stack | None = None) -> ModelReport:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from homellm.domain.ollama import LoadedModel
 from homellm.domain.signals import Signal
 from homellm.domain.world import Container, HostGpu, Process
+
+if TYPE_CHECKING:
+    from homellm.domain.ollama import LoadedModel
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from homellm.errors import Problem
 from homellm.runners.built import Built
 from homellm.runners.hashing import spec_hash
 from homellm.runners.llama_server import build
-from homellm.runners.ollama_server import build as build_server
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +67,8 @@ def desire(model: Model, stack: Stack, world: World) -> Desired:
 
 def desire_server(server: OllamaServer, models: tuple[Model, ...], stack: Stack, world: World) -> Desired:
     """The container that an Ollama server of ours asks for, with these models on it."""
+    from homellm.runners.ollama_server import build as build_server  # noqa: PLC0415 - for stacks with an Ollama alone
+
     built = build_server(server, models, stack, world)
     digest = _hash(built, server.image, world)
     return Desired(

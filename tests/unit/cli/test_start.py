@@ -1,0 +1,49 @@
+"""How a verb starts: what it does not load, and what it does not do. None of this is timed; it is what takes the time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+
+
+def printed(code: str) -> str:
+    """What Python prints that runs `code` in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n{code}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return done.stdout
+
+
+def loaded_by(*modules: str) -> set[str]:
+    """The modules of homellm that come with these."""
+    imports = "\n".join(f"import {module}" for module in modules)
+    return set(printed(f"{imports}\nprint(*(n for n in sys.modules if n.startswith('homellm')))").split())
+
+
+def test_up_loads_what_serves_ollamas_models_only_for_stacks_with_some() -> None:
+    loaded = loaded_by("homellm.deploy.up", "homellm.report.tables", "homellm.loading.loader")
+    assert "homellm.deploy.converge" in loaded
+    assert not {name for name in loaded if name.startswith(("homellm.deploy.ollama_", "homellm.runners.ollama_"))}
+    assert not loaded & {"homellm.planning.ladder", "homellm.domain.ollama"}
+
+
+def test_the_collector_does_not_go_through_what_was_loaded() -> None:
+    told = printed(
+        "import atexit, gc\n"
+        "atexit.register(lambda: print(sum(one['collections'] for one in gc.get_stats()[1:]), gc.get_freeze_count() > 9))\n"
+        "sys.argv = ['homellm', 'explain', '--help']\n"
+        "from homellm.cli.main import run\n"
+        "gc.collect()\n"
+        "before = sum(one['collections'] for one in gc.get_stats()[1:])\n"
+        "print(before)\n"
+        "run()\n"
+    )
+    first, *_, last = told.splitlines()
+    assert last == f"{first} True"
