@@ -94,15 +94,15 @@ class _Climb:
             return ()
         serving = unit_of(self.model, self.job.stack, self.job.world).current
         found = outcomes_of(self.model.name, serving, self.named.record, asked.key)
-        return tuple(outcome for outcome in found if self._still_holds(outcome, asked))
+        return tuple(outcome for outcome in found if self._still_holds(outcome, found, asked))
 
-    def _still_holds(self, outcome: Outcome, asked: Asked) -> bool:
+    def _still_holds(self, outcome: Outcome, found: tuple[Outcome, ...], asked: Asked) -> bool:
         """An outcome of a rung holds for the very container that was tried: another image or flag begins anew."""
         if not outcome.lasts or (outcome.predicted and asked.policy != "predict"):
             return False
         if outcome.rung == "ollama":
             return True
-        carried = successor(self.model, self.named, outcome.rung, self.job.stack)
+        carried = successor(self.model, self.named, outcome.rung, self.job.stack, found)
         if carried is not None and outcome.rung == "source" and carried.model.source.path is None:
             return False  # its file is not here any more
         return carried is not None and outcome.spec_hash == successor_hash(carried.model, self.job)
@@ -158,6 +158,7 @@ class _Climb:
             slots=one.slots if one else None,
             refused=one.refused if one else None,
             own_format=one.own_format if one else False,
+            gpu_libraries=(one.gpu_libraries or "") if one else "",
             reason=next((v.hint for v in self.verdicts if v.id == "slots"), ""),
             line=warned[-1].line if warned else "",
         )
@@ -174,7 +175,7 @@ class _Climb:
 
     def _try_llama_server(self, begun: Outcome) -> Outcome:
         failed = replace(begun, served=False)
-        carried = successor(self.model, self.named, begun.rung, self.job.stack)
+        carried = successor(self.model, self.named, begun.rung, self.job.stack, self.outcomes)
         if carried is None:
             return replace(failed, problem="no-files", reason="its weights are not known")
         try:
@@ -236,7 +237,7 @@ class _Climb:
 
     def _look_again(self, end: End) -> ModelReport:
         """Nothing was tried: an earlier run moved the model, and it is looked at where it is."""
-        carried = successor(self.model, self.named, str(end.rung), self.job.stack)
+        carried = successor(self.model, self.named, str(end.rung), self.job.stack, self.outcomes)
         known = next((outcome for outcome in self.outcomes if outcome.rung == end.rung), None)
         if carried is None or known is None:
             problem = Problem("no-files", "where its weights are is not known any more", model=self.model.name)

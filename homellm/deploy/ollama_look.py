@@ -43,9 +43,10 @@ def check_on_ollama(model: Model, job: Job) -> ModelReport:
     record = read_server_record(reached.container, reached.url, job.ports)
     named = Named(name, lookup(name, reached), reached.api.show(name), record)
     unit = unit_of(model, job.stack, job.world)
-    fallback = told(outcomes_of(model.name, unit.current, record))
+    outcomes = outcomes_of(model.name, unit.current, record)
+    fallback = told(outcomes)
     if unit.current is not None and fallback is not None:
-        report = replace(_check_moved(model, fallback, named, job), fallback=fallback)
+        report = replace(_check_moved(model, fallback, outcomes, named, job), fallback=fallback)
         return with_shadow(report, shadow_load(model, server, observe(model, named, reached, job)))
     evidence = observe(model, named, reached, job)
     asked = replace(model, embedding=embeds(model, named))
@@ -68,8 +69,10 @@ def _server_differs(reached: Reached, job: Job) -> str:
     return difference(reached.container, desired, reached.server.image, job.world)
 
 
-def _check_moved(model: Model, fallback: Fallback, named: Named, job: Job) -> ModelReport:
-    carried = successor(model, named, fallback.rung, job.stack)
+def _check_moved(
+    model: Model, fallback: Fallback, outcomes: tuple[Outcome, ...], named: Named, job: Job
+) -> ModelReport:
+    carried = successor(model, named, fallback.rung, job.stack, outcomes)
     if carried is None:
         raise Refused(f"where the weights of {model.name} are is not known any more", hint="Run homellm up.")
     moved = carried.model

@@ -29,8 +29,13 @@ from homellm.runners.ollama_fallback import Carried, carry_over
 from homellm.sizing import demand_of, needs
 
 
-def successor(model: Model, named: Named, rung: str, stack: Stack) -> Carried | None:
-    """The model as llama-server is to serve it on a rung; None where its weights cannot be given to it."""
+def successor(
+    model: Model, named: Named, rung: str, stack: Stack, outcomes: tuple[Outcome, ...] = ()
+) -> Carried | None:
+    """The model as llama-server is to serve it on a rung; None where its weights cannot be given to it.
+
+    `outcomes` are those of its ladder: the trial on Ollama found the GPU's libraries.
+    """
     name = next((one for one in FALLBACKS if one == rung), None)
     if name is None or name == "ollama":
         return None
@@ -40,6 +45,7 @@ def successor(model: Model, named: Named, rung: str, stack: Stack) -> Carried | 
         name,
         stack,
         blob_path=named.shown.blob_path,
+        variant=next((one.gpu_libraries for one in outcomes if one.rung == "ollama"), "") or None,
         embedding=embeds(model, named),
     )
 

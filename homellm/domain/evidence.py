@@ -34,6 +34,7 @@ class Load:
 
     `refused` is why Ollama gave it one slot whatever was asked: an architecture, `multimodal`, or None.
     `own_format` tells that the runner found a file in Ollama's own format, which llama.cpp's own builds refuse.
+    `gpu_libraries` is the folder of GPU libraries that the server found for its GPU (`cuda_v13`), None without one.
     """
 
     blob: str | None = None
@@ -43,6 +44,7 @@ class Load:
     refused: str | None = None
     device: str | None = None
     own_format: bool = False
+    gpu_libraries: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

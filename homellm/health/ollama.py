@@ -6,7 +6,9 @@ belongs to the model of the next `starting` line, and what a runner says to the 
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict, deque
+from collections.abc import Mapping
 from dataclasses import replace
 
 from homellm.domain.evidence import Load, LogSummary
@@ -22,6 +24,7 @@ MOST_LOADS = 256
 _MOST_BLOBS = 64
 #: The runner listens on the loopback of its container alone, whatever it warns of.
 _NOT_FOR_RUNNERS = frozenset(("no-auth",))
+_FOLDER = re.compile(r"\w[\w.-]*")
 _FORCED = (
     "A client asked with a num_ctx of its own, and Ollama loaded the model anew for it, and again for the next client "
     "without one. Remove num_ctx from that client, or give it a derived model."
@@ -110,6 +113,7 @@ class OllamaState:
         self._by_blob: OrderedDict[str, tuple[Signal, ...]] = OrderedDict()
         self._devices: dict[str, str] = {}
         self._libraries: set[str] = set()
+        self._folders: set[str] = set()
 
     def add(self, signal: Signal) -> None:
         """Take one signal, Ollama's or a runner's."""
@@ -137,7 +141,7 @@ class OllamaState:
             case "ollama-listening":
                 self._version = str(signal.facts["version"])
             case "ollama-compute":
-                self._compute(signal.facts.get("library"), signal.facts.get("name"), signal.facts.get("description"))
+                self._compute(signal.facts)
             case "ollama-start":
                 self._finish()
                 self._current = RunnerState(signal, self._refused)
@@ -154,10 +158,14 @@ class OllamaState:
             self._current.failed = True
         self._problems.add(signal)
 
-    def _compute(self, library: Fact, name: Fact, description: Fact) -> None:
-        self._libraries.add(str(library).lower())
+    def _compute(self, facts: Mapping[str, Fact]) -> None:
+        self._libraries.add(str(facts.get("library")).lower())
+        name = facts.get("name")
         if name and len(self._devices) < _MOST_BLOBS:
-            self._devices[str(name)] = str(description or "")
+            self._devices[str(name)] = str(facts.get("description") or "")
+            # `ollama` are those that every device needs (`libdirs` of discover/types.go, a name below /usr/lib/ollama).
+            self._folders |= {one for one in str(facts.get("libdirs") or "").split(",") if _FOLDER.fullmatch(one)}
+            self._folders.discard("ollama")
 
     def _note_ctx(self, signal: Signal) -> None:
         """A load of a blob with another context than its first was forced by a client."""
@@ -190,6 +198,7 @@ class OllamaState:
             refused=runner.refused,
             device=runner.device(self._devices, self._libraries == {CPU}),
             own_format=runner.own_format,
+            gpu_libraries=next(iter(self._folders)) if len(self._folders) == 1 else None,
         )
 
     def _runner_problems(self, runner: RunnerState) -> tuple[Signal, ...]:

@@ -100,7 +100,7 @@ def _listening(line: Line, message: str) -> Signal | None:
 
 
 def _compute(line: Line, _: str) -> Signal:
-    keys = ("library", "name", "description", "pci_id", "id")
+    keys = ("library", "name", "description", "pci_id", "id", "libdirs")
     return _signal(line, "ollama-compute", {key: _value(line.text, key) or None for key in keys})
 
 

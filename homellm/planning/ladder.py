@@ -52,10 +52,12 @@ class Outcome:
     """How one rung went. `since` is when (RFC 3339).
 
     `served` tells that it was verified. For Ollama `slots` is what it gave, `refused` why it gave fewer (an
-    architecture, `multimodal`, or None where it said nothing), and `own_format` that the trial load said
-    `detected Ollama-format`, which upstream cannot read. `problem` is the id of what failed, `reason` a phrase, and
-    `line` the server's own words. `predicted` tells that Ollama was not asked. `spec_hash` is that of the container
-    that was tried: the same one would do the same again, another may not. `hint` is what to do about a failure.
+    architecture, `multimodal`, or None where it said nothing), `own_format` that the trial load said
+    `detected Ollama-format`, which upstream cannot read, and `gpu_libraries` the folder of the libraries that it found
+    for its GPU: with others a container would be another one after each restart. `problem` is the id of what failed,
+    `reason` a phrase, and `line` the server's own words. `predicted` tells that Ollama was not asked. `spec_hash` is
+    that of the container that was tried: the same one would do the same again, another may not. `hint` is what to do
+    about a failure.
     """
 
     rung: RungName
@@ -65,6 +67,7 @@ class Outcome:
     slots: int | None = None
     refused: str | None = None
     own_format: bool = False
+    gpu_libraries: str = ""
     problem: str = ""
     reason: str = ""
     line: str = ""

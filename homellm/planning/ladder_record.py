@@ -67,6 +67,7 @@ def _outcome(entry: object) -> Outcome | None:
         slots=slots if isinstance(slots, int) and not isinstance(slots, bool) else None,
         refused=refused if isinstance(refused, str) else None,
         own_format=entry.get("own_format") is True,
+        gpu_libraries=_text(entry, "gpu_libraries"),
         problem=_text(entry, "problem"),
         reason=_text(entry, "reason"),
         line=_text(entry, "line"),

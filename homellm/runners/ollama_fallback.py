@@ -150,7 +150,9 @@ def bundled_program(api: GpuApi | None, variant: str | None = None) -> Program:
     if api is None:
         return Program(BUNDLED_PROGRAM, MappingProxyType({"LD_LIBRARY_PATH": OLLAMA_LIBRARIES}))
     usual, backend = _BACKENDS[api]
-    folder = f"{OLLAMA_LIBRARIES}/{variant or usual}"
+    # Ollama may have found another api than the declared one: its folder has no backend of this api.
+    same_api = variant is not None and variant.partition("_")[0] == usual.partition("_")[0]
+    folder = f"{OLLAMA_LIBRARIES}/{variant if same_api else usual}"
     env = {"LD_LIBRARY_PATH": f"{OLLAMA_LIBRARIES}:{folder}", "GGML_BACKEND_PATH": f"{folder}/{backend}"}
     return Program(BUNDLED_PROGRAM, MappingProxyType(env))
 

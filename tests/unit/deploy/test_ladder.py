@@ -7,9 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from homellm.deploy.ollama_models import Named
+from homellm.deploy.ollama_record import ServerRecord
+from homellm.deploy.ollama_successor import successor
 from homellm.deploy.session import Options
-from homellm.domain.stack import OllamaServer, Source
+from homellm.domain.names import LABEL_OUTCOMES
+from homellm.domain.ollama import ShownModel
+from homellm.domain.stack import Gpu, OllamaServer, Source
 from homellm.domain.verdicts import State
+from homellm.planning.ladder_record import read_outcomes
 from tests.fakes.ollama import stored
 from tests.unit.deploy.lab import IMAGE, PORT
 from tests.unit.deploy.ollama_lab import (
@@ -220,3 +226,31 @@ def test_a_download_that_fits_nowhere_is_given_up_at_once():
     assert lab.ollamas.models == ()
     lab.up(options=Options(engine_return_s=0.0, fit=False))
     assert lab.ollamas.models == lab.ollamas.registry
+
+
+COMPUTE = (
+    'time=2026-11-30T10:13:35.100Z level=INFO source=types.go:32 msg="inference compute" id=GPU-5a3f1c2e filter_id=""'
+    ' library=CUDA compute=8.6 name=CUDA0 description="NVIDIA GeForce RTX 3070" libdirs=ollama,cuda_v13 driver=13.0'
+    ' pci_id=0000:01:00.0 type=discrete total="8.0 GiB" available="7.6 GiB"\n'
+)
+
+
+def test_the_gpu_libraries_that_ollama_found_are_remembered_with_the_trial():
+    """Loads are remembered for one run of the server alone, and a restart must not make another container."""
+    lab = lab_on("bundled")
+    usual = lab.state.behave
+
+    def with_gpu(image, args, env):
+        found = usual(image, args, env)
+        return replace(found, lines=(*found.lines, (0.0, COMPUTE))) if args == ("serve",) else found
+
+    lab.state.behave = with_gpu
+    lab.up(declared("bundled"))
+    label = lab.state.by_name(MOVED).labels[LABEL_OUTCOMES]
+    outcomes = read_outcomes(label)
+    assert [one.gpu_libraries for one in outcomes if one.rung == "ollama"] == ["cuda_v13"]
+
+    stack = replace(lab.stack(declared("bundled")), gpus=(Gpu("card", "cuda", auto=True),))
+    named = Named("hybrid", MODELS[0], ShownModel(), ServerRecord())
+    carried = successor(hybrid(gpu="card"), named, "bundled", stack, outcomes)
+    assert carried.model.program.env["GGML_BACKEND_PATH"] == "/usr/lib/ollama/cuda_v13/libggml-cuda.so"

@@ -58,6 +58,22 @@ def test_a_load_that_a_client_forced_is_named() -> None:
     assert "-c 1536" in forced.line
 
 
+@pytest.mark.parametrize(
+    ("libdirs", "found"),
+    [(["ollama,cuda_v13"], "cuda_v13"), (["ollama"], None), (["ollama,cuda_v13", "ollama,vulkan"], None)],
+)
+def test_the_folder_of_the_gpus_libraries_is_that_of_every_load(libdirs: list[str], found: str | None) -> None:
+    """Two GPUs with libraries of their own: nobody knows which of them a load is for."""
+    gpus = "".join(
+        f'{STAMP}msg="inference compute" id=GPU-{n} filter_id="" library=CUDA compute=8.6 name=CUDA{n}'
+        f' description="NVIDIA GeForce RTX 3070" libdirs={dirs} driver=13.0 pci_id=0000:0{n}:00.0 type=discrete'
+        ' total="8.0 GiB" available="7.6 GiB"\n'
+        for n, dirs in enumerate(libdirs)
+    )
+    summary = logs.read(f"{gpus}{start('a', 512, 1)}{start('b', 512, 1)}")
+    assert [load.gpu_libraries for load in summary.loads] == [found, found]
+
+
 def test_before_0_30_the_commit_tells_slots_and_context() -> None:
     summary = logs.read(logs.data("o-v0.24.0"))
     assert summary.version == "0.24.0"

@@ -200,6 +200,8 @@ class TestBundled:
     def test_the_folder_that_ollama_named_is_taken(self):
         program = bundled_program("cuda", "cuda_v13")
         assert program.env["GGML_BACKEND_PATH"] == "/usr/lib/ollama/cuda_v13/libggml-cuda.so"
+        other = bundled_program("cuda", "vulkan")
+        assert other.env["GGML_BACKEND_PATH"] == "/usr/lib/ollama/cuda_v12/libggml-cuda.so"
         assert bundled_program(None) == Program("/usr/lib/ollama/llama-server", {"LD_LIBRARY_PATH": "/usr/lib/ollama"})
 
 
