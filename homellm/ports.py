@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -173,8 +173,12 @@ class Engine(ContainerFiles, Protocol):
 class HostPort(Protocol):
     """The machine that runs the engine, through the roots that were given."""
 
-    def snapshot(self) -> Host:
-        """GPUs, CPUs, memory and listeners as they are now."""
+    def snapshot(self, ports: Collection[int] | None = None, known: Collection[tuple[str, int]] = ()) -> Host:
+        """GPUs, CPUs, memory and listeners as they are now.
+
+        Who listens is looked for at these `ports` alone (None for all), and not where an (address, port) is `known`
+        to be a container's: it takes a look at all that every process has open.
+        """
 
     def process(self, container: Container) -> Process | None:
         """The process of a container, None unless its cgroup names the container."""

@@ -33,17 +33,22 @@ def gather(stack: Stack, models: tuple[Model, ...], ports: Ports) -> World:
     servers = servers_of(stack, models)
     own = tuple(model for model in models if model.runner == "llama-server")
     images = _images({m.image for m in own} | {s.image for s in servers if s.ours}, ports)
+    published = ports.engine.published_ports()
     return World(
         engine=info,
-        host=ports.host.snapshot(),
+        host=ports.host.snapshot(_wanted_ports((*own, *servers)), {(address, port) for address, port, _ in published}),
         containers=tuple(c for c in containers if c.label(LABEL_ROLE) != ROLE_PROBE),
         name_holders=_name_holders(_names(stack, own, servers), stack, containers, ports),
         images=images,
         dialects=_dialects(own, images, ports),
         model_files=_model_files(own, info, ports),
-        published=ports.engine.published_ports(),
+        published=published,
         networks=_networks(stack, (*own, *servers), ports),
     )
+
+
+def _wanted_ports(declared: tuple[Declared, ...]) -> set[int]:
+    return {one.port for one in declared if one.port is not None}
 
 
 def _images(refs: set[str], ports: Ports) -> dict[str, Image]:

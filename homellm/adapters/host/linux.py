@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 from homellm.adapters.host import nvidia
@@ -31,7 +32,7 @@ class LinuxHost:
         self._readable = local or root != Path("/")
         self._own = HostRoot(Path("/"), stat) if here and root != Path("/") else None
 
-    def snapshot(self) -> Host:
+    def snapshot(self, ports: Collection[int] | None = None, known: Collection[tuple[str, int]] = ()) -> Host:
         """GPUs, CPUs, memory and listeners as they are now; all unknown (`readable` False) for a remote engine."""
         if not self._readable:
             return Host()
@@ -55,7 +56,7 @@ class LinuxHost:
             nvidia_devices=nvidia.has_devices(root),
             nvidia_toolkit=nvidia.has_toolkit(root),
             # a container's own table would hide the machine's ports behind an empty list
-            listeners=None if environment.contained else read_listeners(root),
+            listeners=None if environment.contained else read_listeners(root, ports, known),
             contained=environment.contained,
             hypervisor=environment.hypervisor,
             unprivileged=environment.unprivileged,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -35,11 +35,14 @@ class _Holders:
     users: dict[str, str]
 
 
-def read_listeners(root: HostRoot) -> tuple[Listener, ...] | None:
+def read_listeners(
+    root: HostRoot, ports: Collection[int] | None = None, known: Collection[tuple[str, int]] = ()
+) -> tuple[Listener, ...] | None:
     """Every listening TCP socket, IPv4 and IPv6; None when the tables cannot be read.
 
     The network namespace is that of process 1. Pid and process are None where the open files of the holder may not
-    be read; its user is known all the same.
+    be read; its user is known all the same. With `ports` they are None at all others, and nowhere are they looked for
+    at an (address, port) that is `known`.
     """
     tables = [root.text(f"/proc/1/net/{name}") for name in ("tcp", "tcp6")]
     if tables[0] is None and root.path == Path("/"):
@@ -47,8 +50,11 @@ def read_listeners(root: HostRoot) -> tuple[Listener, ...] | None:
     if tables[0] is None:
         return None  # without IPv4 the picture would be half of it; tcp6 is absent where IPv6 is off
     sockets = {socket: None for text in tables if text for socket in _sockets(text)}
+    asked = [one for one in sockets if (ports is None or one.port in ports) and (one.address, one.port) not in known]
     holders = _Holders(
-        by_inode=_by_inode(root, {socket.inode for socket in sockets}), proxies=_proxies(root), users=_users(root)
+        by_inode=_by_inode(root, {socket.inode for socket in asked}) if asked else {},
+        proxies=_proxies(root) if asked else {},
+        users=_users(root),
     )
     return tuple(_listener(root, socket, holders) for socket in sockets)
 

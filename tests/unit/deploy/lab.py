@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -48,7 +48,7 @@ class FakeHost:
     host: Host = field(default_factory=lambda: Host(readable=True, online_cpus=(0, 1, 2, 3), listeners=()))
     cpus: str = "0-3"
 
-    def snapshot(self) -> Host:
+    def snapshot(self, ports: Collection[int] | None = None, known: Collection[tuple[str, int]] = ()) -> Host:
         return self.host
 
     def process(self, container: Container) -> Process | None:

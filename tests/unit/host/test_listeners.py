@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -112,3 +113,35 @@ def test_a_real_socket_of_this_process(address: str) -> None:
     after = LinuxHost(Path("/"), local=True).snapshot().listeners
     assert after is not None
     assert port not in {one.port for one in after}
+
+
+def test_who_listens_is_looked_for_where_it_is_asked_alone(tmp_path: Path) -> None:
+    text = (
+        "listen 127.0.0.1:11435 inode=1\nlisten 127.0.0.2:11435 inode=2\nlisten 127.0.0.1:22 inode=3\n"
+        "process 812 ollama sockets=1,2\nprocess 7 sshd sockets=3\n"
+    )
+    tree = build(text, tmp_path / "root")
+    found = LinuxHost(tree.root, local=True).snapshot({11435}, {("127.0.0.1", 11435)}).listeners
+    assert found is not None
+    assert [(one.address, one.port, one.process) for one in found] == [
+        ("127.0.0.1", 11435, None),  # the engine has told which container it is
+        ("127.0.0.2", 11435, "ollama"),
+        ("127.0.0.1", 22, None),
+    ]
+
+
+def test_no_open_file_is_looked_at_when_nobody_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = build("listen 127.0.0.1:11435 inode=1\nprocess 812 ollama sockets=1\n", tmp_path / "root")
+    looked: list[Path] = []
+    real = Path.iterdir
+
+    def noted(folder: Path) -> Iterator[Path]:
+        looked.append(folder)
+        return iter(list(real(folder)))
+
+    monkeypatch.setattr(Path, "iterdir", noted)
+    host = LinuxHost(tree.root, local=True)
+    assert host.snapshot({11435}, {("127.0.0.1", 11435)}).listeners is not None
+    assert not [folder for folder in looked if folder.name == "fd"]
+    host.snapshot({11435})
+    assert [folder for folder in looked if folder.name == "fd"]
