@@ -13,6 +13,7 @@ from homellm.ports import Engine
 from tests.contract.lab import ENTRYPOINT, import_tiny
 from tests.contract.programs import DEAF, QUICK, SERVER, Program, behave
 from tests.engine.support.private_engine import PrivateEngine
+from tests.engine.support.wait import wait_for
 from tests.fakes.engine import FakeEngine, FakeState
 
 #: What happens to a container before the restart.
@@ -88,9 +89,7 @@ def test_the_fake_daemon_restarts_what_the_real_one_restarts(private_engine: Pri
     assert expected != before
     real = connect({"DOCKER_HOST": private_engine.host}, tmp_path)
     try:
-        deadline = time.monotonic() + 20
-        while states(real) != expected and time.monotonic() < deadline:
-            time.sleep(0.1)  # a daemon answers before it has started all of them
-        assert states(real) == expected
+        # A daemon answers before it has started all of them.
+        wait_for(lambda: states(real) == expected, f"the containers to be as those of the fake: {expected}", 20)
     finally:
         real.close()
