@@ -30,6 +30,8 @@ _PCI = re.compile(rf"(?:({_HEX}{{4}}):)?({_HEX}{{2}}:{_HEX}{{2}}\.[0-7])")
 _GPU_ID = re.compile(rf"{_HEX}{{4}}:{_HEX}{{4}}")
 _VOLUME_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]+")
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
+#: What an HTTP header can carry behind `Bearer` (RFC 9110: visible characters of ASCII).
+_KEY = re.compile(r"[\x21-\x7e]+")
 _LOG_SIZE = re.compile(r"[1-9][0-9]{0,8}[kmgKMG]?")
 
 # The grammar of image names, after the reference package of distribution.
@@ -205,8 +207,11 @@ def api_key(value: Any) -> str:
     word = text(value)
     if not word.strip():
         raise complain("wrong-value", "is empty: the server would ask for no key at all", "Give it one, or remove it.")
-    if "," in word or not word.isprintable() or word != word.strip():
-        reason = "has a comma, a blank at an end or a control character in it: the server would read something else"
+    if "," in word or not _KEY.fullmatch(word):
+        reason = (
+            "has a comma, a blank, a control character or one outside ASCII in it: the server would read something "
+            "else, or no client could send it"
+        )
         raise complain("wrong-value", reason, "Use letters, digits and `-_.`.")
     return word
 

@@ -130,7 +130,10 @@ VALUES = [
     # secrets are never shown
     ("api_key: ‸''", "wrong-value", "is empty: the server would ask for no key at all", ""),
     ("api_key: ‸a,b", "wrong-value", "has a comma", ""),
-    ("api_key: ‸' a'", "wrong-value", "a blank at an end", ""),
+    ("api_key: ‸' a'", "wrong-value", "a blank", ""),
+    ("api_key: ‸open sesame", "wrong-value", "no client could send it", ""),
+    ("api_key: ‸schlüssel", "wrong-value", "one outside ASCII", ""),
+    ('api_key: ‸"a\\u00a0b"', "wrong-value", "one outside ASCII", ""),
     ("api_key: ‸${EMPTY}", "wrong-value", "is empty", ""),
     # nothing where something is due
     ("‸ctx:", "no-value", "`ctx` in model `smol` has no value", "Give it one"),
