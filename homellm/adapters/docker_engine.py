@@ -65,6 +65,7 @@ class DockerEngine:
     def __init__(self, address: Address, client: APIClient, *, timeout_s: float) -> None:
         self._api = client
         self._url = address.url
+        self._info: EngineInfo | None = None
         base_url = f"{client.base_url}/v{client.api_version}"
         self._calls = Calls(
             address, client, base_url=base_url, timeout_s=timeout_s, refusal=APIError, transport=_TRANSPORT
@@ -79,8 +80,11 @@ class DockerEngine:
     # -- the engine and what is there
 
     def info(self) -> EngineInfo:
-        """The engine itself."""
-        return docker_parse.engine_info(self._calls.ask("tell about itself", self._api.info), address=self._url)
+        """The engine itself, asked once: what is read of it changes with the daemon's own configuration alone."""
+        if self._info is None:
+            told = self._calls.ask("tell about itself", self._api.info)
+            self._info = docker_parse.engine_info(told, address=self._url)
+        return self._info
 
     def list_containers(self, labels: Mapping[str, str | None]) -> tuple[Container, ...]:
         """All containers, stopped ones too, that carry these labels, the newest first."""

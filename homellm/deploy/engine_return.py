@@ -17,6 +17,12 @@ def once_reachable(call: Callable[[], Result], timeout_s: float) -> Result:
     It is the call itself that is tried again: a daemon that is going down answers a question on one connection while
     it refuses the next one (seen by running). Raises EngineUnreachable after `timeout_s`.
     """
+    try:
+        return call()
+    except EngineUnreachable:
+        if timeout_s <= 0:
+            raise
+    # Loaded when something has to be tried again, which is rare.
     from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed  # noqa: PLC0415 - heavy
 
     attempts = Retrying(

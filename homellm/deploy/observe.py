@@ -133,7 +133,10 @@ def _summary(open_log: Callable[[], Stream]) -> LogSummary:
 
 def _settled(container: Container, ports: Ports) -> tuple[str, HttpReply]:
     """The server's URL once /health says ok: the log may say `listening` a moment before a published port answers."""
-    from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed  # noqa: PLC0415 - heavy
+    at_once = find_url(container, ports.http)
+    if at_once[1].status == OK:
+        return at_once
+    from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed  # noqa: PLC0415 - heavy, rarely needed
 
     attempts: Retrying = Retrying(
         retry=retry_if_result(lambda found: found[1].status != OK),
@@ -157,9 +160,11 @@ def _evidence(
 ) -> Evidence:
     model = subject.model
     key = reveal(model.api_key) if model.api_key is not None else None
-    url, reply = find_url(container, ports.http) if container.running else ("", None)
+    url, reply = "", None
     if ready_s is not None:
         url, reply = _settled(container, ports)
+    elif container.running:
+        url, reply = find_url(container, ports.http)
     props = ask_props(url, ports.http, key) if url else None
     chat = ask_token(url, model, ports.http, key, timeout_s) if url and ask else None
     call: Chat | None = None

@@ -73,13 +73,16 @@ def _here(model: Model) -> tuple[str, ...]:
 def missing_images(declared: tuple[Declared, ...], ports: Ports) -> dict[str, PullImage]:
     """A step for each image that has to be asked for before anything can be planned."""
     steps: dict[str, PullImage] = {}
+    asked: set[str] = set()
     for one in declared:
         if one.image in steps:
             continue
         if one.pull == "always":
             steps[one.image] = _step(one, "pull: always")
-        elif one.pull == "missing" and ports.engine.find_image(one.image) is None:
-            steps[one.image] = _step(one, "the image is not here")
+        elif one.pull == "missing" and one.image not in asked:
+            if ports.engine.find_image(one.image) is None:
+                steps[one.image] = _step(one, "the image is not here")
+            asked.add(one.image)
     return steps
 
 

@@ -120,6 +120,15 @@ def test_one_models_fault_does_not_stop_the_others():
     assert report.exit_code is ExitCode.REFUSED
 
 
+def test_an_image_of_several_models_is_asked_for_once():
+    asked = []
+    for number in (1, 3):
+        lab = Lab()
+        lab.up(*(model(name=f"m{n}", port=8082 + n) for n in range(number)))
+        asked.append(sum(call.method == "find_image" for call in lab.engine.calls))
+    assert asked[0] == asked[1] > 0
+
+
 def test_a_start_that_the_engine_refuses_leaves_nothing_behind():
     lab = Lab()
     lab.up(model(parallel=1))
