@@ -13,6 +13,7 @@ from homellm.domain.stack import LogSource, RestartPolicy
 from homellm.domain.world import (
     Container,
     EngineInfo,
+    FileStamp,
     Host,
     Image,
     ModelFile,
@@ -192,6 +193,9 @@ class ModelFiles(Protocol):
 
     def sha256(self, path: Path) -> str:
         """The digest of a whole file, in hex. Raises Refused when it cannot be read."""
+
+    def stamp(self, path: Path) -> FileStamp | None:
+        """Size and time of the file that stands at a path, links followed; None where none can be seen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from homellm.adapters.file_links import link_folders
 from homellm.adapters.gguf_header import HeaderCut, HeaderError, NotGguf, read_header
 from homellm.domain.gguf import GgufHeader, RawHeader
 from homellm.domain.gguf_shape import ShapeError, header_of, split_of
-from homellm.domain.world import ModelFile
+from homellm.domain.world import FileStamp, ModelFile
 from homellm.errors import Refused
 
 #: How llama.cpp names the parts of a model (`llama_split_path`); it is loaded by the name of the first.
@@ -66,6 +66,14 @@ class GgufFiles:
                 return hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise Refused(f"{path} cannot be read: {error.strerror}", id="model-unreadable") from error
+
+    def stamp(self, path: Path) -> FileStamp | None:
+        """Size and time of the file that stands at a path, links followed; None where none can be seen."""
+        try:
+            status = path.stat()
+        except (OSError, ValueError):
+            return None
+        return FileStamp(status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
 
 
 def look_at_one(path: Path) -> Part:

@@ -56,9 +56,11 @@ def embeds(model: Model, named: Named) -> bool:
 def observe(model: Model, named: Named, reached: Reached, job: Job) -> OllamaEvidence:
     """What log and /api/ps tell of a model now; it is asked nothing, so that it is not loaded by being looked at."""
     loaded = in_memory(named, reached)
-    log = _log_with_load(reached, named.stored.blob_name, wait=loaded is not None)
-    loads = tuple(one for one in log.loads if _is_of(one, named.stored.blob_name))
+    blob = named.stored.blob_name
+    log = _log_with_load(reached, blob, wait=loaded is not None and _is_meant(loaded, named))
+    loads = tuple(one for one in log.loads if _is_of(one, blob))
     remembered = named.record.loads.get(model.name)
+    remembered = remembered if remembered is not None and _is_of(remembered, blob) else None
     return OllamaEvidence(
         container=reached.container,
         url=reached.url,
@@ -76,10 +78,17 @@ def in_memory(named: Named, reached: Reached) -> LoadedModel | None:
     """The model as /api/ps tells it; None when it is not in memory.
 
     Of two names of one model Ollama shows the one that it was loaded by: the manifest's digest tells that it is there.
+    A name whose model was made anew may be in memory with its old weights as well.
     """
     wanted, loaded = parse_name(named.name), reached.api.loaded()
-    by_name = next((one for one in loaded if parse_name(one.name).same(wanted)), None)
-    return by_name or next((one for one in loaded if one.digest and one.digest == named.stored.digest), None)
+    of_name = [one for one in loaded if parse_name(one.name).same(wanted)]
+    meant = [one for one in (*of_name, *loaded) if _is_meant(one, named)]
+    return next(iter((*meant, *of_name)), None)
+
+
+def _is_meant(one: LoadedModel, named: Named) -> bool:
+    """Whether it was loaded as the model is now."""
+    return bool(one.digest) and one.digest == named.stored.digest
 
 
 def let_go(named: Named, reached: Reached) -> bool:

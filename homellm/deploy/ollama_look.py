@@ -9,6 +9,7 @@ from homellm.deploy.job import Job
 from homellm.deploy.look import examine, look, not_ready, starting_report
 from homellm.deploy.observe import TOKEN_S, subject_of
 from homellm.deploy.ollama_load import embeds, observe
+from homellm.deploy.ollama_made import looks_changed
 from homellm.deploy.ollama_models import Named, lookup
 from homellm.deploy.ollama_record import outcomes_of, read_server_record
 from homellm.deploy.ollama_server import Reached, find, server_unit, settle_server
@@ -43,10 +44,11 @@ def check_on_ollama(model: Model, job: Job) -> ModelReport:
     record = read_server_record(reached.container, reached.url, job.ports)
     named = Named(name, lookup(name, reached), reached.api.show(name), record)
     unit = unit_of(model, job.stack, job.world)
+    changed = looks_changed(model, name, record, job.ports.files)
     outcomes = outcomes_of(model.name, unit.current, record)
     fallback = told(outcomes)
     if unit.current is not None and fallback is not None:
-        report = replace(_check_moved(model, fallback, outcomes, named, job), fallback=fallback)
+        report = replace(_check_moved(model, fallback, outcomes, named, job, changed), fallback=fallback)
         return with_shadow(report, shadow_load(model, server, observe(model, named, reached, job)))
     evidence = observe(model, named, reached, job)
     asked = replace(model, embedding=embeds(model, named))
@@ -54,7 +56,7 @@ def check_on_ollama(model: Model, job: Job) -> ModelReport:
     evidence = replace(evidence, chat=chat)
     stays = fallback is not None and fallback.rung == "ollama"
     end = End("ollama", "degraded" if stays else "verified")
-    differs = _server_differs(reached, job)
+    differs = _server_differs(reached, job) or changed
     verdicts = hold_off(judge_ollama(model, server, evidence), differs)
     report = ollama_report(model, job.stack, reached, evidence, verdicts, end)
     notes = (differs, *report.notes) if differs else report.notes
@@ -70,8 +72,9 @@ def _server_differs(reached: Reached, job: Job) -> str:
 
 
 def _check_moved(
-    model: Model, fallback: Fallback, outcomes: tuple[Outcome, ...], named: Named, job: Job
+    model: Model, fallback: Fallback, outcomes: tuple[Outcome, ...], named: Named, job: Job, changed: str
 ) -> ModelReport:
+    """One that llama-server serves; `changed` tells of the file that Ollama's model was made from."""
     carried = successor(model, named, fallback.rung, job.stack, outcomes)
     if carried is None:
         raise Refused(f"where the weights of {model.name} are is not known any more", hint="Run homellm up.")
@@ -81,7 +84,8 @@ def _check_moved(
     subject = subject_of(moved, desired.expected_path, job.stack.gpu(moved.gpu), world)
     if unit.current is None or not unit.current.running:
         return look(moved, unit.current, subject, job.ports, job.scope)
-    differs, concurrency = difference(unit.current, desired, moved.image, world), job.options.concurrency
+    differs = difference(unit.current, desired, moved.image, world) or changed
+    concurrency = job.options.concurrency
     return examine(moved, unit.current, subject, job.ports, job.scope, concurrency=concurrency, difference=differs)
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from homellm.deploy.job import Job
-from homellm.deploy.ollama_record import ServerRecord, update_server_record
+from homellm.deploy.ollama_made import note, old_copy_leaves, origin, with_digest
+from homellm.deploy.ollama_record import ServerRecord
 from homellm.deploy.ollama_server import Reached
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Emit
 from homellm.domain.events import Progress
-from homellm.domain.ollama import PULL_CURES, ShownModel, StoredModel, stored_from_api
+from homellm.domain.ollama import PULL_CURES, MadeFrom, ShownModel, StoredModel, stored_from_api
 from homellm.domain.ollama_names import parse_name
 from homellm.domain.stack import Model
 from homellm.errors import Problem, Refused
@@ -35,22 +36,22 @@ def bring(model: Model, reached: Reached, record: ServerRecord, job: Job, emit: 
     source = _source(model, reached, job, emit)
     name = served_name(model)
     own = lookup(name, reached)
+    came = origin(model, name, record, reached, job, emit)
+    record = came.record
     plan = making(
         model,
         reached.server,
         job.stack.models_on(reached.server),
         source=source,
         own=own if own.state != "absent" else None,
-        made=name in record.made,
+        made=came.made,
     )
     if plan.kind != "none":
         _not_somebody_elses(model, plan, own, source, record)
         _not_altered_in_place(model, plan, reached, record)
         # Noted before it is made: a run that is cut off in between must know its own work again.
-        record = update_server_record(
-            reached.container, reached.url, job, lambda kept: replace(kept, made=kept.made | {name})
-        )
-        _make(model, plan, reached, job, emit)
+        note(name, record.made.get(name), reached, job)
+        record = note(name, _make(model, plan, own, came.file, reached, job, emit), reached, job)
     stored = lookup(name, reached)
     if not stored.usable:
         raise _unusable(stored)
@@ -129,30 +130,36 @@ def _not_altered_in_place(model: Model, plan: Making, reached: Reached, record: 
     raise Refused(problem.message, problems=(problem,))
 
 
-def _make(model: Model, plan: Making, reached: Reached, job: Job, emit: Emit) -> None:
+def _make(
+    model: Model, plan: Making, own: StoredModel, file: MadeFrom | None, reached: Reached, job: Job, emit: Emit
+) -> MadeFrom | None:
+    """Make the name, and tell from which file; what it meant before is served until it means the new model."""
     emit(Progress(model.name, "creating", plan.because))
     if plan.kind == "copy":
         reached.api.copy(plan.source, plan.name)
-        return
-    files: dict[str, str] | None = None
-    if plan.kind == "create" and model.source.path is not None:
-        files = {model.source.path.name: _upload(model, model.source.path, reached, job, emit)}
-    stream = reached.api.create(
-        plan.name,
-        source=plan.source if plan.kind == "derive" else None,
-        files=files,
-        parameters=dict(plan.parameters),
-        family=plan.family,
-    )
-    _stream(stream, model.name, job.scope, emit)
+        return None
+    if plan.kind == "derive":
+        parameters = dict(plan.parameters)
+        stream = reached.api.create(plan.name, source=plan.source, parameters=parameters, family=plan.family)
+        _stream(stream, model.name, job.scope, emit)
+        return None
+    path = model.source.path
+    if file is None or path is None:
+        raise Refused(f"{model.source} cannot be read", hint="Check that it is there.", id="model-missing")
+    file = _upload(model, path, file, reached, job, emit)
+    with old_copy_leaves(plan.name, own, reached):
+        files = {path.name: f"sha256:{file.sha256}"}
+        stream = reached.api.create(plan.name, files=files, parameters=dict(plan.parameters), family=plan.family)
+        _stream(stream, model.name, job.scope, emit)
+    return file
 
 
-def _upload(model: Model, path: Path, reached: Reached, job: Job, emit: Emit) -> str:
-    """The file as a blob of the store; its digest.
+def _upload(model: Model, path: Path, file: MadeFrom, reached: Reached, job: Job, emit: Emit) -> MadeFrom:
+    """Bring the file into the store as a blob; the file with its digest.
 
     Ollama writes the file anew from that blob, so twice its size is needed until it prunes the first (facts).
     """
-    size = job.ports.files.look(path).size_bytes
+    size = file.size_bytes
     store = reached.store()
     free = store.free_bytes() if store is not None else None
     if free is not None and 2 * size > free:
@@ -162,10 +169,11 @@ def _upload(model: Model, path: Path, reached: Reached, job: Job, emit: Emit) ->
             hint="Free some, or serve the file by runner: llama-server, which reads it where it is.",
             id="disk-full",
         )
-    digest = f"sha256:{job.ports.files.sha256(path)}"
+    file = with_digest(file, model, job)
+    digest = f"sha256:{file.sha256}"
     if not reached.api.has_blob(digest):
         _stream(reached.api.upload(digest, path), model.name, job.scope, emit)
-    return digest
+    return file
 
 
 def _most(model: Model, job: Job) -> int | None:

@@ -19,20 +19,25 @@ from homellm.deploy.record import PATH
 from homellm.deploy.session import Ports
 from homellm.domain.evidence import Load
 from homellm.domain.names import LABEL_OUTCOMES
+from homellm.domain.ollama import MadeFrom
 from homellm.domain.world import Container
 from homellm.errors import HomellmError
 from homellm.planning.ladder import Key, Outcome
 from homellm.planning.ladder_record import dump_outcomes, read_outcomes
 
 _LOAD = TypeAdapter(Load)
+_FILE = TypeAdapter(MadeFrom)
 
 
 @dataclass(frozen=True, slots=True)
 class ServerRecord:
-    """`loads` by model, `made` the names that homellm made in the store, `outcomes` by model."""
+    """`loads` by model, `made` the names that homellm made in the store, `outcomes` by model.
+
+    Of a name that was made from a file `made` has that file as it was; None for others, and until it is made.
+    """
 
     loads: Mapping[str, Load] = field(default_factory=dict)
-    made: frozenset[str] = frozenset()
+    made: Mapping[str, MadeFrom | None] = field(default_factory=dict)
     outcomes: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
 
 
@@ -48,7 +53,7 @@ def read_server_record(container: Container | None, url: str, ports: Ports) -> S
     same_run = container is not None and data.get("started_at") == container.started_at
     return ServerRecord(
         loads=_loads(data.get("loads")) if same_run else {},
-        made=frozenset(name for name in _list(data.get("made")) if isinstance(name, str)),
+        made=_made(data.get("made")),
         outcomes={str(k): read_outcomes(str(v)) for k, v in _mapping(data.get("outcomes")).items()},
     )
 
@@ -66,7 +71,7 @@ def write_server_record(container: Container | None, url: str, record: ServerRec
     data = {
         "started_at": container.started_at if container else "",
         "loads": {name: asdict(load) for name, load in record.loads.items()},
-        "made": sorted(record.made),
+        "made": {name: asdict(file) if file else None for name, file in record.made.items()},
         "outcomes": {name: dump_outcomes(outcomes) for name, outcomes in record.outcomes.items()},
     }
     text = json.dumps(data).encode()
@@ -119,9 +124,17 @@ def _loads(value: object) -> dict[str, Load]:
     return found
 
 
+def _made(value: object) -> dict[str, MadeFrom | None]:
+    if isinstance(value, list):  # as it was before files were kept
+        return {name: None for name in value if isinstance(name, str)}
+    found: dict[str, MadeFrom | None] = {}
+    for name, entry in _mapping(value).items():
+        try:
+            found[name] = _FILE.validate_python(entry)
+        except ValidationError:
+            found[name] = None
+    return found
+
+
 def _mapping(value: object) -> Mapping[str, object]:
     return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []

@@ -23,7 +23,7 @@ from homellm.errors import Problem
 from homellm.planning.desired import desire
 from homellm.planning.ladder import FALLBACKS, Outcome
 from homellm.planning.ladder_memory import Room, room
-from homellm.planning.ladder_record import dump_outcomes, keep
+from homellm.planning.ladder_record import dump_outcomes, keep, read_outcomes
 from homellm.planning.machine import machine_of
 from homellm.runners.ollama_fallback import Carried, carry_over
 from homellm.sizing import demand_of, needs
@@ -59,11 +59,21 @@ def move(moved: Model, won: Outcome, outcomes: tuple[Outcome, ...], job: Job, em
     """Bring the successor up as a unit like any other, in a world gathered for it; its labels tell why it is.
 
     `won` is the outcome that it stands for, and `outcomes` are those that led to it: they count once the container is
-    committed, which is when anybody reads its labels. What it needs is here (`prepare`).
+    committed, which is when anybody reads its labels. What it needs is here (`prepare`). One that serves the very file
+    which Ollama's model is made from is made anew once that file is another: its container would be the same.
     """
+    if won.rung == "llama-server" and moved.stored is None and _of_another_model(moved, won, job):
+        job = replace(job, options=replace(job.options, force_recreate=True))
     job = replace(job, world=gather(job.stack, (moved,), job.ports))
     won = replace(won, spec_hash=desire(moved, job.stack, job.world).hash)
     return converge(moved, job, emit, {LABEL_OUTCOMES: dump_outcomes(keep(outcomes, won))})
+
+
+def _of_another_model(moved: Model, won: Outcome, job: Job) -> bool:
+    """Whether what serves now was proved for another model of Ollama's, as its label tells."""
+    serving = unit_of(moved, job.stack, job.world).current
+    proved = read_outcomes(serving.label(LABEL_OUTCOMES)) if serving is not None else ()
+    return any(outcome.key.digest != won.key.digest for outcome in proved)
 
 
 def room_for(moved: Model, named: Named, reached: Reached, job: Job) -> Room:

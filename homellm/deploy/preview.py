@@ -6,7 +6,9 @@ from itertools import chain
 
 from homellm.deploy.free_names import taken_names
 from homellm.deploy.gather import gather
-from homellm.deploy.ollama_look import ps_on_ollama
+from homellm.deploy.ollama_look import ps_on_ollama, server_container
+from homellm.deploy.ollama_made import looks_changed
+from homellm.deploy.ollama_record import read_server_record
 from homellm.deploy.ollama_server import settle_server
 from homellm.deploy.orphans import orphan_steps, without
 from homellm.deploy.pull import missing_images, with_images
@@ -28,6 +30,7 @@ from homellm.planning.orphans import orphan_containers
 from homellm.planning.port_moves import port_moves
 from homellm.planning.reconcile import reconcile
 from homellm.planning.units import Unit
+from homellm.runners.ollama_models import served_name
 
 
 def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) -> PlanReport:
@@ -85,13 +88,15 @@ def _swap(
 
 def _on_ollama(model: Model, stack: Stack, world: World, ports: Ports, *, swapped: bool) -> tuple[Step, ...]:
     """What Ollama gives is only known once it has loaded the model: that is the step, unless it is known already."""
-    if unit_of(model, stack, world).current is not None:
+    server = stack.ollama_server(model.server)
+    changed = _of_another_file(model, stack, world, ports)
+    if unit_of(model, stack, world).current is not None and not changed:
         return ()  # it has moved; the server that serves it now is looked at, and nothing is started
     known = ps_on_ollama(model, stack, world.containers, ports)
-    if known.state in (State.VERIFIED, State.DEGRADED) and not swapped:
+    if known.state in (State.VERIFIED, State.DEGRADED) and not swapped and not changed:
         return ()
-    server = stack.ollama_server(model.server)
-    cause = "Ollama loads it and its slots are counted"
+    cause = f"{changed} " if changed else ""
+    cause += "Ollama loads it and its slots are counted"
     if model.fallback != "none":
         cause += f"; with fewer than {model.parallel} it moves to llama-server"
         cause += _pulled_then(model)
@@ -99,6 +104,16 @@ def _on_ollama(model: Model, stack: Stack, world: World, ports: Ports, *, swappe
         server_container_name(stack, server) if server is not None and server.ours else (server.url if server else "")
     )
     return (VerifyModel(target=target or "", model=model.name, cause=cause),)
+
+
+def _of_another_file(model: Model, stack: Stack, world: World, ports: Ports) -> str:
+    """Why Ollama's model is not that of the file which the stack file names, by the record of its server."""
+    server = stack.ollama_server(model.server)
+    container = server_container(model, stack, world.containers)
+    if model.source.kind == "ollama" or server is None or (server.ours and container is None):
+        return ""
+    record = read_server_record(container, server.url or "", ports)
+    return looks_changed(model, served_name(model), record, ports.files)
 
 
 def _pulled_then(model: Model) -> str:

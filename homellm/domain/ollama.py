@@ -83,6 +83,16 @@ class StoredModel:
 
 
 @dataclass(frozen=True, slots=True)
+class MadeFrom:
+    """The file that a model was made from, as it was then. `sha256` is that of the whole file, in hex."""
+
+    path: str
+    size_bytes: int
+    mtime_ns: int
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedModel:
     """One model in memory, as GET /api/ps tells. `ctx` is one slot's context; no API tells the number of slots.
 

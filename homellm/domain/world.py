@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from homellm.domain.dialect import Dialect
 from homellm.domain.gguf import GgufHeader
@@ -147,6 +147,13 @@ class Listener:
     process: str | None = None
     user: str | None = None
     unit: str | None = None
+
+
+class FileStamp(NamedTuple):
+    """What tells without reading a file that it may have changed; `mtime_ns` counts from the Unix epoch."""
+
+    size_bytes: int
+    mtime_ns: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def making(
     """How `model` comes to its name on `server`, whose models are `models`.
 
     `source` is what the store has of the model's source, `own` what it has under the model's name. A file is rewritten
-    by Ollama, so that nobody can see whether `own` was made from it: `made` says so, from a record.
+    by Ollama, so that nobody can see whether `own` was made from it as it is now: `made` says so, from a record.
     """
     default = server_ctx(models) if server.ours else None
     name = served_name(model)
@@ -81,7 +81,10 @@ def _from_file(model: Model, name: str, own: StoredModel | None, default: int | 
     if made and own is not None and own.usable and own_ctx == model.ctx:
         return Making("none", name)
     parameters = _num_ctx(model.ctx) if model.ctx != default else MappingProxyType({})
-    return Making("create", name, str(model.source), parameters, because=f"{model.source} is no model of Ollama's yet")
+    because = f"{model.source} is no model of Ollama's yet"
+    if own is not None:
+        because = f"what Ollama has as {name} is not {model.source} as it is now, with {model.ctx} tokens a slot"
+    return Making("create", name, str(model.source), parameters, because=because)
 
 
 def _derived(own: StoredModel, source: StoredModel, ctx: int) -> bool:

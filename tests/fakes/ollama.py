@@ -5,8 +5,8 @@ The lines are those of a real 0.33 (tests/fixtures/logs/o-canary.log), as far as
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -65,7 +65,8 @@ class FakeOllamas:
     """Every Ollama of one machine. `models` are in its store, `refused` the families that get one slot.
 
     `version` is what servers say from now on. `loads` are all loads that were asked for. `dies` makes a load fail. A
-    model that is unloaded is still seen `lingers` times, as the real one answers before it is done.
+    model that is unloaded is still seen `lingers` times, as the real one answers before it is done. `blobs` are what
+    was uploaded, `calls` what of its API changed the store, in order; `cut` is raised by the next upload or create.
     """
 
     state: FakeState
@@ -77,6 +78,9 @@ class FakeOllamas:
     loads: list[str] = field(default_factory=list)
     in_memory: dict[tuple[str, int], dict[str, LoadedModel]] = field(default_factory=dict)
     leaving: dict[str, int] = field(default_factory=dict)
+    blobs: set[str] = field(default_factory=set)
+    calls: list[str] = field(default_factory=list)
+    cut: BaseException | None = None
     folders: list[Path] = field(default_factory=list)
     registry: tuple[StoredModel, ...] = ()
 
@@ -133,10 +137,10 @@ class FakeApi:
     def loaded(self) -> tuple[LoadedModel, ...]:
         memory = self._memory(self._server())
         seen = tuple(memory.values())
-        for name in [name for name in memory if name in self.ollamas.leaving]:
-            self.ollamas.leaving[name] -= 1
-            if self.ollamas.leaving[name] <= 0:
-                del memory[name], self.ollamas.leaving[name]
+        for digest in [digest for digest in memory if digest in self.ollamas.leaving]:
+            self.ollamas.leaving[digest] -= 1
+            if self.ollamas.leaving[digest] <= 0:
+                del memory[digest], self.ollamas.leaving[digest]
         return seen
 
     def load(self, model: str, **options: Any) -> FakeLoad:
@@ -146,11 +150,59 @@ class FakeApi:
         return FakePull(self, model)
 
     def unload(self, model: str) -> None:
-        memory, name = self._memory(self._server()), str(parse_name(model))
-        if name in memory and self.ollamas.lingers:
-            self.ollamas.leaving[name] = self.ollamas.lingers
+        """By what the name means now: what is in memory from before it meant that stays there."""
+        memory, digest = self._memory(self._server()), self.ollamas.find(model).digest
+        if digest in memory and self.ollamas.lingers:
+            self.ollamas.leaving[digest] = self.ollamas.lingers
         else:
-            memory.pop(name, None)
+            memory.pop(digest, None)
+
+    def has_blob(self, digest: str) -> bool:
+        return digest in self.ollamas.blobs
+
+    def upload(self, digest: str, file: Path) -> FakeWork:
+        def bring() -> None:
+            self.ollamas.blobs.add(digest)
+
+        return FakeWork(self, f"upload {digest}", bring)
+
+    def create(
+        self,
+        model: str,
+        *,
+        source: str | None = None,
+        files: Mapping[str, str] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        family: str = "",
+    ) -> FakeWork:
+        """From files alone: a blob of another digest, and the upload pruned, as the real one does."""
+
+        def make() -> None:
+            (blob,) = (files or {}).values()
+            if blob not in self.ollamas.blobs:
+                raise OllamaFailed(f"no blob {blob}")
+            self.ollamas.blobs.remove(blob)
+            self.put(
+                replace(stored(model, "0", "lfm2"), digest=f"made{blob[-60:]}", blob=f"blobs/sha256-{blob[-60:]}made")
+            )
+
+        return FakeWork(self, f"create {model}", make)
+
+    def copy(self, source: str, model: str) -> None:
+        self.ollamas.calls.append(f"copy {source} {model}")
+        self.put(replace(self.ollamas.find(source), name=str(parse_name(model))))
+
+    def delete(self, model: str) -> None:
+        self.ollamas.calls.append(f"delete {model}")
+        self._drop(model)
+
+    def put(self, model: StoredModel) -> None:
+        self._drop(model.name)
+        self.ollamas.models = (*self.ollamas.models, model)
+
+    def _drop(self, name: str) -> None:
+        kept = (one for one in self.ollamas.models if not parse_name(one.name).same(parse_name(name)))
+        self.ollamas.models = tuple(kept)
 
     def _server(self) -> FakeContainer:
         port = urlsplit(self.url).port
@@ -178,12 +230,32 @@ class FakeApi:
             self._write(server, lines)
             raise OllamaFailed("llama-server process has terminated: signal: killed")
         self._write(server, [*lines, *(line.format(slots=slots, ctx=ctx) for line in _LOADED)])
-        self._memory(server)[model.name] = LoadedModel(model.name, model.digest, 1000, 0, ctx, _FAR)
+        self._memory(server)[model.digest] = LoadedModel(model.name, model.digest, 1000, 0, ctx, _FAR)
 
     def _write(self, server: FakeContainer, lines: list[str]) -> None:
         with self.ollamas.state.lock:
             now = self.ollamas.state.clock.elapsed_us
             server.log += [(now, line.encode()) for line in lines]
+
+
+@dataclass
+class FakeWork:
+    """Something that changes the store, carried out when it is iterated."""
+
+    api: FakeApi
+    what: str
+    do: Callable[[], None]
+
+    def __iter__(self) -> Iterator[PullProgress]:
+        cut, self.api.ollamas.cut = self.api.ollamas.cut, None
+        if cut is not None:
+            raise cut
+        self.do()
+        self.api.ollamas.calls.append(self.what)
+        yield PullProgress("success", 1, 1)
+
+    def close(self) -> None:
+        """Nothing goes on by itself."""
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ from homellm.deploy.up import up
 from homellm.domain.events import Event
 from homellm.domain.reports import StackReport
 from homellm.domain.stack import Model, Source, Stack
-from homellm.domain.world import Container, Host, ModelFile, Process
+from homellm.domain.world import Container, FileStamp, Host, ModelFile, Process
 from homellm.runners.recognise import recognise
 from tests.fakes.behaviour import Behaviour
 from tests.fakes.engine import FakeEngine, Kill
@@ -32,13 +33,24 @@ WEIGHTS = 96_576_768
 
 
 class FakeFiles:
-    """Model files that are all there."""
+    """Model files that are all there. `contents` is what they say, by path, `hashed` which were read as a whole."""
 
     def __init__(self) -> None:
         self.states: dict[str, ModelFile] = {}
+        self.contents: dict[str, bytes] = {}
+        self.times_ns: dict[str, int] = {}
+        self.hashed: list[str] = []
 
     def look(self, path: Path) -> ModelFile:
         return self.states.get(str(path), ModelFile(str(path), "ok", WEIGHTS, WEIGHTS, WEIGHTS, "llama"))
+
+    def stamp(self, path: Path) -> FileStamp | None:
+        content = self.contents.get(str(path))
+        return FileStamp(len(content), self.times_ns.get(str(path), 0)) if content is not None else None
+
+    def sha256(self, path: Path) -> str:
+        self.hashed.append(str(path))
+        return hashlib.sha256(self.contents[str(path)]).hexdigest()
 
 
 @dataclass

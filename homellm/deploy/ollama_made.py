@@ -1,0 +1,120 @@
+"""The file that a model of Ollama's was made from: whether what stands there now is another one.
+
+Ollama writes the file anew, so that nothing of its store tells. What is kept is the file's path, size and time, and the
+sha256 that its upload needed. A file that has another time is read once: where it says the same, its time is noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+
+from homellm.deploy.job import Job
+from homellm.deploy.ollama_record import ServerRecord, update_server_record
+from homellm.deploy.ollama_server import Reached
+from homellm.deploy.session import Emit
+from homellm.deploy.threads import apart
+from homellm.domain.events import Progress
+from homellm.domain.ollama import MadeFrom, StoredModel
+from homellm.domain.ollama_names import parse_name
+from homellm.domain.stack import Model
+from homellm.ports import ModelFiles
+
+#: What the tag of a name is given behind it while a new model takes the name.
+_ASIDE = "-homellm-old"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """How a name of Ollama's came to be. `made` tells that homellm made it, and of what the stack file names now.
+
+    `file` is the file as it is now, its `sha256` empty until it was read; None for a model that is made from another
+    one, and for a file that cannot be seen.
+    """
+
+    made: bool
+    record: ServerRecord
+    file: MadeFrom | None = None
+
+
+def origin(model: Model, name: str, record: ServerRecord, reached: Reached, job: Job, emit: Emit) -> Origin:
+    """What a model was made of, against what stands there now. Reads a whole file only where its time is another.
+
+    Raises Interrupted, and Refused for a file that cannot be read.
+    """
+    now, made = _file_now(model, job.ports.files), name in record.made
+    kept = record.made.get(name)
+    if now is None or kept is None:
+        return Origin(made and now is None, record, now)
+    if _unchanged(now, kept):
+        return Origin(made, record, kept)
+    if now.size_bytes != kept.size_bytes:
+        return Origin(False, record, now)
+    emit(Progress(model.name, "creating", f"reading {now.path}, which has another name or date than it had"))
+    now = with_digest(now, model, job)
+    if now.sha256 != kept.sha256:
+        return Origin(False, record, now)
+    return Origin(made, note(name, now, reached, job), now)
+
+
+def looks_changed(model: Model, name: str, record: ServerRecord, files: ModelFiles) -> str:
+    """Why Ollama's model may not be that of its file, as a sentence; empty where nothing says so. Reads no file."""
+    now, kept = _file_now(model, files), record.made.get(name)
+    if now is None or name not in record.made:
+        return ""
+    if kept is None:
+        return f"Whether Ollama's model was made from {now.path} is not known; homellm up makes it anew."
+    if _unchanged(now, kept):
+        return ""
+    newer = kept.path == now.path and now.mtime_ns > kept.mtime_ns
+    why = "is newer than what Ollama serves" if newer else "is not the file that Ollama's model was made from"
+    return f"{now.path} {why}; homellm up compares them, and makes the model anew."
+
+
+def _file_now(model: Model, files: ModelFiles) -> MadeFrom | None:
+    path = model.source.path if model.source.kind != "ollama" else None
+    stamp = files.stamp(path) if path is not None else None
+    return MadeFrom(str(path), *stamp) if stamp is not None else None
+
+
+def _unchanged(now: MadeFrom, kept: MadeFrom) -> bool:
+    """By path, size and time."""
+    return replace(now, sha256=kept.sha256) == kept
+
+
+def with_digest(file: MadeFrom, model: Model, job: Job) -> MadeFrom:
+    """The file with its sha256, read unless that is known. Raises Interrupted, and Refused."""
+    if file.sha256 or model.source.path is None:
+        return file
+    return replace(file, sha256=apart(partial(job.ports.files.sha256, model.source.path), job.scope))
+
+
+def note(name: str, file: MadeFrom | None, reached: Reached, job: Job) -> ServerRecord:
+    """Keep in the server's record that homellm made a name, and from which file."""
+
+    def with_name(kept: ServerRecord) -> ServerRecord:
+        return replace(kept, made={**kept.made, name: file})
+
+    return update_server_record(reached.container, reached.url, job, with_name)
+
+
+@contextmanager
+def old_copy_leaves(name: str, own: StoredModel, reached: Reached) -> Iterator[None]:
+    """Within it a name comes to mean another model; afterwards the old one's weights are out of memory.
+
+    Ollama knows what is in memory by its blob, and asks for it by name: once the name means another blob, nobody could
+    unload the old one. So that has a second name until then, and serves all the while.
+    """
+    wanted = parse_name(name)
+    if not own.usable or not any(parse_name(one.name).same(wanted) for one in reached.api.loaded()):
+        yield
+        return
+    aside = f"{name}{_ASIDE}"
+    reached.api.copy(name, aside)
+    try:
+        yield
+        reached.api.unload(aside)
+    finally:
+        reached.api.delete(aside)
