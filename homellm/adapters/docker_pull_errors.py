@@ -79,8 +79,7 @@ _ANSWERS = (
         r"|no route to host|proxyconnect|received unexpected HTTP status|request canceled",
         UNREACHABLE,
         "the registry {registry} does not answer ({text})",
-        "Check network and DNS of the machine that runs the engine: docker pull {ref} must work there. "
-        "`pull: never` uses an image that is here.",
+        "Check network and DNS of the machine that runs the engine: docker pull {ref} must work there.",
     ),
     _answer(
         r"invalid reference format|invalid repository name",

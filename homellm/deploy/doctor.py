@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import cast
 
 from homellm.deploy.preview import plan
+from homellm.deploy.pull import NOT_HERE
 from homellm.deploy.session import Options, Ports
 from homellm.domain.diagnosis import Diagnosis
 from homellm.domain.open_webui import WebUi, web_ui_of
+from homellm.domain.reports import PlanReport
 from homellm.domain.stack import Model, Stack
-from homellm.errors import ContainerGone, HomellmError, Problem
+from homellm.domain.steps import PullImage
+from homellm.errors import ContainerGone, ExitCode, HomellmError, Problem
 from homellm.planning.doctor import diagnose
 from homellm.planning.preflight import file_problem
 from homellm.ports import Engine, HostPort, ModelFiles
@@ -29,11 +32,27 @@ def doctor(stack: Stack | None, ports: Ports, options: Options, told: tuple[Prob
     try:
         engine = ports.engine.info()
         if stack is not None:
-            problems += plan(stack, (), ports, options).problems
+            planned = plan(stack, (), ports, options)
+            problems += (*planned.problems, *_to_come(planned))
         web_uis = find_web_uis(ports.engine)
     except HomellmError as error:
         problems += error.problems
     return diagnose(stack, ports.host.snapshot(), engine, tuple(problems), web_uis)
+
+
+def _to_come(planned: PlanReport) -> tuple[Problem, ...]:
+    """Images that `up` will have to bring: whether they can be had is known once they are asked for."""
+    return tuple(
+        Problem(
+            id="image-to-come",
+            message=f"the image {step.target} is not here: homellm up brings it, if its registry can be reached",
+            hint="Try it: homellm pull",
+            model=step.model,
+            exit_code=ExitCode.OK,
+        )
+        for step in planned.steps
+        if isinstance(step, PullImage) and step.cause == NOT_HERE
+    )
 
 
 def doctor_without_engine(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from homellm.deploy.carry import carry
@@ -16,7 +17,10 @@ from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.stack import Declared, Model, Stack
 from homellm.domain.steps import PullImage
 from homellm.domain.verdicts import State
-from homellm.errors import Problem
+from homellm.errors import ExitCode, HomellmError, Problem
+
+#: Why an image is brought that `up` needs.
+NOT_HERE = "the image is not here"
 
 
 def pull(
@@ -29,12 +33,14 @@ def pull(
 ) -> StackReport:
     """Ask the registry for every image of the models named and the hub for every model, also for those that are here.
 
-    So too for a `fallback_source` of the hub: `up` brings it only once a model needs it, and who pulls wants all at
+    But for images with `pull: never`, as Compose has it: they are made or loaded here, and no registry has them. A
+    `fallback_source` of the hub is brought too: `up` does so only once a model needs it, and who pulls wants all at
     hand. A model for which something could not be had is failed, the others are unverified: nothing was started.
     """
     models = select(stack, only)
     emit(StackOpened(stack.name, tuple(model.name for model in models)))
-    steps = {one.image: _step(one, "asked for by homellm pull") for one in with_images(stack, models)}
+    images = with_images(stack, models)
+    steps = {one.image: _step(one, "asked for by homellm pull") for one in images if one.pull != "never"}
     files = ask_hub(stack, (*models, *_last_resorts(models)), ports, options, scope, emit, anew=True)
     failed = run_pulls(steps, ports, scope, emit, files)
     scope.check()
@@ -45,7 +51,7 @@ def pull(
     reports = tuple(
         ModelReport(name=m.name, state=State.FAILED, problems=problems[m.name])
         if problems[m.name]
-        else ModelReport(name=m.name, state=State.UNVERIFIED, runner=m.runner, notes=_here(m))
+        else ModelReport(name=m.name, state=State.UNVERIFIED, runner=m.runner, notes=_here(m, stack, steps, ports))
         for m in models
     )
     report = StackReport(stack=stack.name, models=reports)
@@ -65,8 +71,16 @@ def _has_last_resort(model: Model) -> bool:
     return last is not None and last.kind == "hf" and model.runner == "ollama" and model.fallback != "none"
 
 
-def _here(model: Model) -> tuple[str, ...]:
-    own = ("its image and its model are here",) if model.source.kind == "hf" else ()
+def _here(model: Model, stack: Stack, steps: Mapping[str, PullImage], ports: Ports) -> tuple[str, ...]:
+    """What is here now; of an image that was not asked for, that it was not."""
+    image = image_of(model, stack)
+    skipped = image is not None and image not in steps
+    own: tuple[str, ...] = ()
+    if image is not None and skipped:
+        state = "it is here" if ports.engine.find_image(image) is not None else "it is not here"
+        own = (f"the image {image} was not asked for, as its pull is never; {state}",)
+    if model.source.kind == "hf":
+        own = (*own, "its model is here") if skipped else ("its image and its model are here",)
     return (*own, f"{model.fallback_source} is here") if _has_last_resort(model) else own
 
 
@@ -81,7 +95,7 @@ def missing_images(declared: tuple[Declared, ...], ports: Ports) -> dict[str, Pu
             steps[one.image] = _step(one, "pull: always")
         elif one.pull == "missing" and one.image not in asked:
             if ports.engine.find_image(one.image) is None:
-                steps[one.image] = _step(one, "the image is not here")
+                steps[one.image] = _step(one, NOT_HERE)
             asked.add(one.image)
     return steps
 
@@ -117,7 +131,20 @@ def run_pulls(
     }
     for source, file_step in files.steps.items():
         work[source] = partial(carry, file_step, ports.hub.pull(files.models[source]), scope)
-    return {key: problems for key, problems in side_by_side(work, emit).items() if problems}
+    failed = {key: problems for key, problems in side_by_side(work, emit).items() if problems}
+    return {key: _with_way_out(key, found, ports) if key in steps else found for key, found in failed.items()}
+
+
+def _with_way_out(image: str, found: tuple[Problem, ...], ports: Ports) -> tuple[Problem, ...]:
+    """Why an image could not be asked for anew, with what helps where it is here all the same."""
+    try:
+        here = ports.engine.find_image(image) is not None
+    except HomellmError:
+        here = False
+    if not here or found[0].exit_code is ExitCode.INTERRUPTED:
+        return found
+    hint = f"{found[0].hint} The image is here: with pull: missing homellm up uses it and asks nobody."
+    return (replace(found[0], hint=hint.strip()), *found[1:])
 
 
 def unready(

@@ -18,7 +18,7 @@ from homellm.planning.units import Unit, split_name
 
 
 def preflight(model: Model, stack: Stack, unit: Unit, world: World, *, fit: bool = True) -> tuple[Problem, ...]:
-    """Everything that is known to stand in the way of `model`: its file, CPUs, port, name, memory and memory lock.
+    """Everything that is known to stand in the way of `model`: its file, image, CPUs, port, name, memory, memory lock.
 
     Without `fit` nothing is reckoned: for somebody who knows better than the reckoning. A problem with exit code OK is
     advice: it may stand in the way, and stops nothing.
@@ -26,6 +26,7 @@ def preflight(model: Model, stack: Stack, unit: Unit, world: World, *, fit: bool
     file = world.model_files.get(str(model.source.path)) if model.source.path else None
     found = (
         file_problem(model, file),
+        _image(model, world),
         _cpus(model, world),
         _port(model, unit, stack, world),
         _name(model, unit, stack, world),
@@ -38,8 +39,9 @@ def preflight(model: Model, stack: Stack, unit: Unit, world: World, *, fit: bool
 
 
 def preflight_server(server: OllamaServer, stack: Stack, unit: Unit, world: World) -> tuple[Problem, ...]:
-    """The same for an Ollama server of ours: its CPUs, port and name."""
+    """The same for an Ollama server of ours: its image, CPUs, port and name."""
     found = (
+        _image(server, world),
         _cpus(server, world),
         _port(server, unit, stack, world),
         _name(server, unit, stack, world),
@@ -85,6 +87,19 @@ def _reason(file: ModelFile) -> str:
     if file.state == "truncated":
         return f"model file {file.path} is cut short: {file.reason}"
     return file.reason or file.state
+
+
+def _image(declared: Declared, world: World) -> Problem | None:
+    """An image that is not here and that nobody is to bring."""
+    if declared.pull != "never" or declared.image in world.images:
+        return None
+    return problem_at(
+        declared,
+        "image",
+        id="no-such-image",
+        message=f"the image {declared.image} is not here, and pull is never",
+        hint=f"Make it or bring it here (docker pull {declared.image}), or set pull: missing.",
+    )
 
 
 def cpuset_numbers(cpuset: str) -> tuple[int, ...]:

@@ -150,6 +150,7 @@ def test_mesa_index_lists_the_gpus_of_this_host_as_vendor_and_device(bench: Benc
 def test_a_port_that_ollama_of_the_system_holds(bench: Bench) -> None:
     bench.machine("iris-nuc", "listen 127.0.0.1:11434 inode=77\nprocess 812 ollama unit=ollama.service sockets=77\n")
     bench.stack(MODEL % "port: 11434")
+    bench.state.add_image("x")
     code, said = bench.json()
     assert code == 4
     (error,) = said["errors"]
@@ -188,6 +189,29 @@ def test_a_port_that_a_container_holds_names_the_container(bench: Bench) -> None
     (error,) = said["errors"]
     assert (code, error["id"]) == (4, "port-taken")
     assert "published by the container postgres" in error["message"]
+
+
+def test_an_image_that_is_not_here_and_that_nobody_is_to_bring(bench: Bench) -> None:
+    bench.machine("iris-nuc")
+    bench.stack(MODEL % "pull: never")
+    code, said = bench.json()
+    (error,) = said["errors"]
+    assert (code, error["id"], error["model"], error["line"]) == (4, "no-such-image", "m", 2)
+    assert error["message"] == "the image x is not here, and pull is never"
+    assert error["hint"] == "Make it or bring it here (docker pull x), or set pull: missing."
+    bench.state.add_image("x")
+    assert bench.json()[0] == 0
+
+
+def test_an_image_that_has_to_come_is_told(bench: Bench) -> None:
+    bench.machine("iris-nuc")
+    bench.stack(MODEL % "parallel: 3")
+    code, said = bench.json()
+    (advice,) = said["advice"]
+    assert (code, advice["id"], advice["hint"]) == (0, "image-to-come", "Try it: homellm pull")
+    assert "the image x is not here" in advice["message"]
+    bench.state.add_image("x")
+    assert bench.json() == (0, said | {"advice": []})
 
 
 def test_a_name_that_somebody_else_holds(bench: Bench) -> None:
@@ -381,6 +405,7 @@ def test_a_stack_file_that_was_named_has_to_be_there(bench: Bench) -> None:
 def test_a_table_for_people(bench: Bench) -> None:
     bench.machine("iris-nuc", "listen 127.0.0.1:11434 inode=77\nprocess 812 ollama unit=ollama.service sockets=77\n")
     bench.stack(MODEL % "parallel: 3")
+    bench.state.add_image("x")
     code, out = bench.text()
     assert code == 0
     lines = out.splitlines()
