@@ -95,8 +95,8 @@ def _unusable(found: StoredModel) -> Refused:
     hint = {
         "cloud": "It runs on ollama.com and has no weights here: choose another model.",
         "safetensors": "Ollama has it as safetensors, which nothing else reads: choose a GGUF of it.",
-        "absent": "Set pull: missing, or run homellm pull.",
-    }.get(found.state, "Run homellm pull to bring it again.")
+        "absent": "Set pull: missing: then homellm up brings it.",
+    }.get(found.state, f"Bring it again on that server: ollama pull {found.name}")
     return Refused(found.reason or f"{found.name} cannot be used", hint=hint, id=f"model-{found.state}")
 
 

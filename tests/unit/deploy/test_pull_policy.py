@@ -2,7 +2,7 @@
 
 from homellm.deploy.pull import pull
 from homellm.deploy.scope import Scope
-from homellm.domain.stack import OllamaServer, Volume
+from homellm.domain.stack import OllamaServer, Source, Volume
 from homellm.domain.verdicts import State
 from homellm.errors import ExitCode
 from homellm.report.tables import pull_table
@@ -78,3 +78,10 @@ def test_nobody_is_told_of_an_image_that_is_not_here():
     away(lab, "far/away:1")
     report = lab.up(model(image="far/away:1", pull="always"))
     assert "The image is here" not in report.models[0].problems[0].hint
+
+
+def test_a_model_that_ollama_has_not_and_that_nobody_is_to_pull():
+    """`homellm pull` brings no models of Ollama's: nobody is sent there."""
+    report = OllamaLab().up(hybrid(source=Source("ollama", "gone"), pull="never"))
+    ((problem,),) = [one.problems for one in report.models]
+    assert (problem.id, problem.hint) == ("model-absent", "Set pull: missing: then homellm up brings it.")
