@@ -22,13 +22,14 @@ def split(path: str) -> tuple[str, str]:
     return folder or "/", name
 
 
-def pack(name: str, data: bytes) -> bytes:
-    """A tar archive of one file, readable by all, of root, without a time of its own."""
+def pack(name: str, data: bytes, time_s: float = 0.0) -> bytes:
+    """A tar archive of one file, readable by all, of root, written at that time (seconds of the Unix epoch)."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
         entry = tarfile.TarInfo(name)
         entry.size = len(data)
         entry.mode = 0o644
+        entry.mtime = time_s
         archive.addfile(entry, io.BytesIO(data))
     return buffer.getvalue()
 

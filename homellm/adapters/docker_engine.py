@@ -269,9 +269,9 @@ class DockerEngine:
     # -- files and figures
 
     def put_file(self, ref: str, path: str, data: bytes) -> None:
-        """Write a small file into a container, running or not."""
+        """Write a small file into a container, running or not; its time is that of the writing."""
         folder, name = docker_archive.split(path)
-        archive = docker_archive.pack(name, data)
+        archive = docker_archive.pack(name, data, time.time())
         self._calls.on(ref, f"write {path} into", lambda: self._api.put_archive(ref, folder, archive))
 
     def get_file(self, ref: str, path: str) -> bytes | None:

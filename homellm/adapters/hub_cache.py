@@ -77,9 +77,16 @@ class HubCache:
             return None
         return self.located(ref, commit, files)
 
+    def deciding(self, ref: HubRef) -> tuple[Path, ...]:
+        """The small files by which `find` decides, which need not exist: what a source came to mean, and its branch."""
+        return (self._memo(ref), self._branch(ref))
+
+    def _branch(self, ref: HubRef) -> Path:
+        return self.repo(ref) / "refs" / ref.revision
+
     def _commit(self, ref: HubRef) -> str | None:
         try:
-            commit = (self.repo(ref) / "refs" / ref.revision).read_text("utf-8").strip()
+            commit = self._branch(ref).read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError):
             return None
         return commit if commit.isalnum() else None
@@ -99,7 +106,7 @@ class HubCache:
     def settle(self, model: HubModel) -> None:
         """Note a model that is whole: its commit as that of the branch, and its files as what the source means."""
         if not model.ref.pinned:
-            _write(self.repo(model.ref) / "refs" / model.ref.revision, model.commit)
+            _write(self._branch(model.ref), model.commit)
         files = [[file.name, file.size_bytes, file.digest] for file in model.files]
         _write(self._memo(model.ref), json.dumps({"source": str(model.ref), "commit": model.commit, "files": files}))
 

@@ -8,12 +8,12 @@ users, within one network namespace.
 from __future__ import annotations
 
 import errno
-import hashlib
 import socket
 import struct
 from pathlib import Path
 from types import TracebackType
 
+from homellm.domain.lock_name import lock_name
 from homellm.domain.world import EngineInfo
 from homellm.errors import Locked
 
@@ -26,15 +26,13 @@ _TRIES = 5
 class StackLock:
     """The lock of one stack on one engine: a context manager; `acquire` and `release` do the same by hand.
 
-    It is held as long as this object lives. Two daemons of one machine can show the same engine id, so the folder of
-    their data is a part of the name. `proc` is where the holder's command line is read.
+    It is held as long as this object lives. `proc` is where the holder's command line is read.
     """
 
     def __init__(self, engine: EngineInfo, stack: str, *, proc: Path = Path("/proc")) -> None:
-        key = "\0".join((engine.id, engine.root_dir, stack))
         self._stack = stack
         self._proc = proc
-        self._address = f"\0homellm-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+        self._address = f"\0{lock_name(engine.id, engine.root_dir, stack)}"
         self._socket: socket.socket | None = None
 
     @property

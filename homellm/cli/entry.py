@@ -1,4 +1,4 @@
-"""The process: the first help at once, everything else by the command line.
+"""The process: the first help at once, an `up` that finds all unchanged nearly so, everything else by the command line.
 
 The framework of the command line takes longer to load than this page to print, and the page is what people meet first.
 """
@@ -19,16 +19,39 @@ _COMPLETION = "_HOMELLM_COMPLETE"
 def run() -> None:
     """`homellm`: the process."""
     if sys.argv[1:] in _HELP and _COMPLETION not in os.environ and sys.stdout is not None:
-        _print_help()
-    else:
-        from homellm.cli.main import run as run_verb
+        _print(HELP_PAGE)
+        return
+    unchanged = _unchanged()
+    if unchanged is not None:
+        _print(unchanged)
+        return
+    from homellm.cli.main import run as run_verb
 
-        run_verb()
+    run_verb()
 
 
-def _print_help() -> None:
+def _unchanged() -> bytes | None:
+    """What an `up` prints that finds everything as an earlier one has left it; None for all else."""
+    if "up" not in sys.argv:
+        return None
+    from homellm.unchanged.confirm import confirmed
+
     try:
-        sys.stdout.write(HELP_PAGE)
+        return confirmed(sys.argv[1:], os.environ, sys.stdout)
+    except KeyboardInterrupt:
+        from homellm.cli.failures import tell_interrupt
+        from homellm.cli.options import given_in
+        from homellm.cli.streams import finish
+
+        sys.exit(finish(tell_interrupt(given_in(sys.argv[1:]))))
+
+
+def _print(text: str | bytes) -> None:
+    try:
+        if isinstance(text, str):
+            sys.stdout.write(text)
+        else:
+            sys.stdout.buffer.write(text)
         sys.stdout.flush()
     except (OSError, ValueError):
         from homellm.cli.streams import finish

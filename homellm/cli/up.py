@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +18,10 @@ from homellm.cli.options import (
     WaitTimeoutOption,
     common,
 )
+
+if TYPE_CHECKING:
+    from homellm.cli.run_verb import Call
+    from homellm.domain.reports import StackReport
 
 
 def up(
@@ -63,12 +68,18 @@ def up(
     )
     if dry_run:
         return tell_plan(given, models, options)
+    from homellm.cli.witnessed import Witnessed
     from homellm.deploy.up import up as act
 
-    return run_verb(
-        given,
-        models,
-        lambda call: typed.of(act(call.stack, call.only, call.ports, options, call.scope, typed.emit(call.emit))),
-        lambda report, width: typed.text(up_table(report, width=width)),
-        goes_on=typed.text("homellm up"),
-    )
+    def table(report: StackReport, width: int | None) -> str:
+        return typed.text(up_table(report, width=width))
+
+    def carried_out(call: Call) -> StackReport:
+        run = partial(act, call.stack, call.only, call.ports, options, call.scope)
+        return witnessed.run(call, lambda emit: typed.of(run(typed.emit(emit))))
+
+    usual = not (force_recreate or remove_orphans or retry_ollama or debug)
+    witnessed = Witnessed.start(given, typed, table, usual=usual)
+    code = run_verb(given, models, carried_out, table, goes_on=typed.text("homellm up"))
+    witnessed.keep(code)
+    return code

@@ -12,6 +12,7 @@ from homellm.cli.this_machine import with_gpus
 from homellm.errors import StackFileError
 
 if TYPE_CHECKING:
+    from homellm.adapters.hub_cache import HubCache
     from homellm.cli.options import Common
     from homellm.deploy.session import Ports
     from homellm.domain.stack import Stack
@@ -80,12 +81,18 @@ def connect(environ: Mapping[str, str] = os.environ) -> Ports:
 
 def connect_hub(environ: Mapping[str, str] = os.environ) -> ModelHub:
     """Hugging Face's hub, or the mirror that the environment names, with the cache that all its programs share."""
-    from homellm.adapters.hub_cache import HubCache
     from homellm.adapters.hub_later import HubLater
     from homellm.adapters.hub_settings import settings_of
 
-    settings = settings_of(environ, _home(environ))
-    return HubLater(settings, HubCache(settings.cache, cache_home(environ) / "homellm" / "hub"))
+    return HubLater(settings_of(environ, _home(environ)), hub_cache(environ))
+
+
+def hub_cache(environ: Mapping[str, str] = os.environ) -> HubCache:
+    """The hub's cache on this machine."""
+    from homellm.adapters.hub_cache import HubCache
+    from homellm.adapters.hub_settings import settings_of
+
+    return HubCache(settings_of(environ, _home(environ)).cache, cache_home(environ) / "homellm" / "hub")
 
 
 def cache_home(environ: Mapping[str, str]) -> Path:

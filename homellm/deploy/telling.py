@@ -56,6 +56,7 @@ def with_verdicts(report: ModelReport, verdicts: tuple[Verdict, ...], evidence: 
         slots=props.total_slots if props and props.total_slots is not None else evidence.log.slots,
         ctx=props.n_ctx if props and props.n_ctx is not None else evidence.log.ctx_per_slot,
         device=evidence.log.device,
+        seen=evidence,
     )
 
 

@@ -74,6 +74,7 @@ def up(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scop
         models=tuple(reports[model.name] for model in models),
         problems=_interruption(scope),
         removed=removed,
+        engine=info,
     )
     emit(StackFinished(report))
     return report

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from homellm.domain.evidence import Evidence
 from homellm.domain.steps import Step
 from homellm.domain.verdicts import State, Verdict
+from homellm.domain.world import EngineInfo
 from homellm.errors import ExitCode, Problem, worst
 
 
@@ -25,7 +27,8 @@ class ModelReport:
     """One model. After an undo `container`, `runner` and `endpoint` are those of what serves now.
 
     `ready_s` are the seconds from start to ready, None when nothing was started. `slots`, `ctx` and `device` are the
-    observed ones, for the line that people read. `changed` tells whether any step was carried out.
+    observed ones, for the line that people read. `changed` tells whether any step was carried out. `seen` is what the
+    verdicts rest on, of a model served by llama-server.
     """
 
     name: str
@@ -42,6 +45,7 @@ class ModelReport:
     ctx: int | None = None
     device: str | None = None
     changed: bool = False
+    seen: Evidence | None = field(default=None, compare=False, repr=False)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -56,12 +60,16 @@ class ModelReport:
 
 @dataclass(frozen=True, slots=True)
 class StackReport:
-    """A whole stack. `problems` are those that concern no single model; `removed` names what `down` took away."""
+    """A whole stack. `problems` are those that concern no single model; `removed` names what `down` took away.
+
+    `engine` is the one that an `up` began with.
+    """
 
     stack: str
     models: tuple[ModelReport, ...] = ()
     problems: tuple[Problem, ...] = ()
     removed: tuple[str, ...] = ()
+    engine: EngineInfo | None = field(default=None, compare=False, repr=False)
 
     @property
     def exit_code(self) -> ExitCode:

@@ -1,0 +1,196 @@
+"""Keep what an `up` has proved, at its end, for the next one. Of the ordinary way: here the whole house may be used.
+
+Kept is only what is proved to be what was judged. The look that is taken here comes after the ordinary one, and much
+may happen in between; so what it sees must read, in the domain's words, like the evidence that the verdicts rest on,
+and no file may have been touched since this run began.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TextIO
+from urllib.parse import urlsplit
+
+from homellm.adapters import docker_parse
+from homellm.domain.evidence import Evidence
+from homellm.domain.stack import Model, Stack
+from homellm.domain.world import Container, EngineInfo
+from homellm.unchanged import call, store
+from homellm.unchanged.engine import Seen
+from homellm.unchanged.files import changed_ns, code_facts
+from homellm.unchanged.look import far, near
+from homellm.unchanged.machine import machine_facts
+
+#: Every name that could be one of a variable (loading.interpolate); one too many costs nothing.
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
+#: A name of an image that stands in a URL as it is: all that there are (reference grammar of distribution).
+_IMAGE = re.compile(r"[\w./:@-]+", re.ASCII)
+#: The kernel's times of files lag behind the clock by a tick (10 ms at most, CONFIG_HZ).
+_TICK_NS = 50_000_000
+#: The engine writes the time of a file that has none as 1970: of such a record no later writing could be told.
+_NO_TIME_S = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What was there before anything was read: `path` is where this command line's witness is kept."""
+
+    path: str
+    at_ns: int
+    code: list[str]
+    machine: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """A model, the evidence on which it is verified, the name of its container, and when that was over."""
+
+    model: Model
+    evidence: Evidence
+    container: str
+    until_ns: int
+
+
+def begin(argv: list[str], environ: Mapping[str, str], stdout: TextIO | None) -> Begun | None:
+    """Begin an `up` of the ordinary way: forget what was kept for it. None for one of which nothing may be kept."""
+    if stdout is None or not call.is_candidate(argv, environ):
+        return None
+    try:
+        path = os.path.join(call.folder(environ), f"{call.key(argv, environ, stdout)}.json")
+        store.forget(path)
+        return Begun(path, time.time_ns(), code_facts(), machine_facts())
+    except (OSError, ValueError):
+        return None
+
+
+def keep(
+    begun: Begun,
+    environ: Mapping[str, str],
+    stack: Stack,
+    engine: EngineInfo,
+    proved: tuple[Proved, ...],
+    files: tuple[Path, ...],
+    printed: bytes,
+) -> bool:
+    """Keep that all of `proved` is so, and what an `up` that finds it unchanged prints; whether it was kept.
+
+    `files` are those that decide which file a model is, and which engine is asked. Raises what `far` raises.
+    """
+    plain = all(_IMAGE.fullmatch(one.model.image) for one in proved)
+    if not plain or not engine.address.startswith("unix://") or not all(map(_is_sure, proved)):
+        return False
+    subject = _subject(stack, engine, proved, files)
+    facts: dict[str, Any] = {"near": near(subject, environ)}
+    facts["far"], seen = far(subject)
+    since = begun.at_ns - _TICK_NS
+    untouched = all(changed_ns(path) < since for path in (subject["file"], *subject["files"]))
+    same = (facts["near"]["code"], facts["near"]["machine"]) == (begun.code, begun.machine)
+    if not (untouched and same and _is_judged(seen, facts["far"], subject, engine, proved)):
+        return False
+    store.write(begun.path, {"subject": subject, "facts": facts, "printed": base64.b64encode(printed).decode()})
+    return True
+
+
+def _is_sure(one: Proved) -> bool:
+    """Whether all that a model's verdicts rest on is looked at again.
+
+    Where a server may have let go of a GPU and taken it again, only its log and its open files tell where it lies now.
+    """
+    model, seen = one.model, one.evidence
+    whole = seen.container is not None and seen.props is not None and seen.healthy is True and bool(seen.url)
+    reloads = model.sleep_idle_s is not None and model.gpu is not None
+    return whole and not reloads and model.runner == "llama-server" and model.pull != "always"
+
+
+def _subject(stack: Stack, engine: EngineInfo, proved: tuple[Proved, ...], files: tuple[Path, ...]) -> dict[str, Any]:
+    file = str(stack.file)
+    return {
+        "stack": stack.name,
+        "file": file,
+        "variables": sorted(set(_VARIABLE.findall(stack.file.read_text("utf-8-sig")))),
+        "files": sorted({str(path) for path in files}),
+        "socket": engine.address.removeprefix("unix://"),
+        "engine": engine.id,
+        "root": engine.root_dir,
+        "images": sorted({one.model.image for one in proved}),
+        "served": [_served(one) for one in proved],
+    }
+
+
+def _served(one: Proved) -> dict[str, Any]:
+    url, container = urlsplit(one.evidence.url), one.evidence.container
+    return {
+        "id": container.id if container is not None else "",
+        "host": url.hostname,
+        "port": url.port,
+        "process": one.evidence.process is not None,
+    }
+
+
+def _is_judged(
+    seen: Seen, facts: dict[str, Any], subject: dict[str, Any], engine: EngineInfo, proved: tuple[Proved, ...]
+) -> bool:
+    """Whether what is seen now is what was judged: engine, images, containers, records, servers, processes."""
+    if docker_parse.engine_info(seen.info, address=engine.address) != engine:
+        return False
+    if facts["engine"]["others"] or facts["engine"]["probes"]:
+        return False
+    return all(_is_same(one, served["id"], seen, facts) for one, served in zip(proved, subject["served"], strict=True))
+
+
+def _is_same(one: Proved, ref: str, seen: Seen, facts: dict[str, Any]) -> bool:
+    judged, now = one.evidence.container, docker_parse.container(seen.inspected[ref])
+    return (
+        judged is not None
+        and _bare(now) == _bare(judged)
+        and (now.name, now.restart_policy) == (one.container, one.model.restart)
+        and facts["engine"]["images"][one.model.image] == now.image_id
+        and _was_written(seen.records[ref], one.until_ns)
+        and _answers(facts["servers"][ref], one.evidence)
+        and (one.evidence.process is None or _runs(facts["processes"][ref]["status"], one.evidence))
+    )
+
+
+def _bare(container: Container) -> Container:
+    """Without what a commit changes after the proof, and what no verdict rests on."""
+    return replace(container, name="", restart_policy="no", health="")
+
+
+def _was_written(record: dict[str, Any], until_ns: int) -> bool:
+    """Whether the record is the one that was read or written for the verdicts, and a later one can be told from it."""
+    if not record:
+        return False
+    written_s = datetime.fromisoformat(record["mtime"]).timestamp()
+    return _NO_TIME_S < written_s <= until_ns / 1e9
+
+
+def _answers(now: dict[str, Any], evidence: Evidence) -> bool:
+    props, said = evidence.props, now["props"]
+    if props is None or now["health"] != 200:  # noqa: PLR2004 - HTTP's own number
+        return False
+    return (
+        said["total_slots"] == props.total_slots
+        and said["n_ctx"] == props.n_ctx
+        and said["model_alias"] == props.model_alias
+        and said["model_path"] == props.model_path
+        and said["build_info"] == props.build_info
+        and said["is_sleeping"] == props.sleeping
+        and (said["chat_template_caps"] or {}) == dict(props.template_caps)
+    )
+
+
+def _runs(status: list[str], evidence: Evidence) -> bool:
+    said = {name: value.strip() for name, _, value in (line.partition(":") for line in status)}
+    process = evidence.process
+    return process is not None and (
+        said["Cpus_allowed_list"] == process.cpus
+        and int(said["VmLck"].split()[0]) * 1024 == process.locked_bytes
+        and tuple(map(int, said["Groups"].split())) == process.groups
+    )

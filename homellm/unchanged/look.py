@@ -1,0 +1,32 @@
+"""One look at everything that a witness rests on: what is asked is its subject, what is seen are its facts.
+
+The same look is taken when a witness is kept and when it is held against what is now; the facts have to be equal.
+"""
+
+from __future__ import annotations
+
+from homellm.unchanged import call, engine, files, machine, servers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+def near(subject: dict[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+    """Facts that cost nobody anything: the program, the stack file and its variables, other files, the machine."""
+    return {
+        "code": files.code_facts(),
+        "file": [files.file_facts(subject["file"]), files.content(subject["file"])],
+        "variables": call.variables(subject["variables"], environ),
+        "files": {path: files.file_facts(path) for path in subject["files"]},
+        "machine": machine.machine_facts(),
+    }
+
+
+def far(subject: dict[str, Any]) -> tuple[dict[str, Any], engine.Seen]:
+    """What engine, servers and their processes say now. Raises wire.NoAnswer, OSError, ValueError, KeyError."""
+    served = subject["served"]
+    seen = engine.look(subject["socket"], subject["stack"], [one["id"] for one in served], subject["images"])
+    live = servers.look(served, seen.inspected)
+    return {"engine": seen.facts, "servers": live, "processes": servers.processes(served, seen.inspected)}, seen
