@@ -8,6 +8,7 @@ from functools import partial
 
 from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
+from homellm.deploy.limits import Limits
 from homellm.deploy.look import UNDER_WAY, examine, look, not_ready, paused, starting_report, under_way
 from homellm.deploy.observe import subject_of
 from homellm.deploy.ollama_look import check_on_ollama
@@ -18,7 +19,6 @@ from homellm.deploy.session import Emit, Options, Ports
 from homellm.deploy.settle import settle
 from homellm.deploy.threads import side_by_side
 from homellm.deploy.unapplied import difference
-from homellm.deploy.verify import Limits
 from homellm.domain.events import ModelFinished, Progress, StackFinished, StackOpened
 from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.stack import Model, Stack

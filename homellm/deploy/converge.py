@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from homellm.deploy.gates import failed_gates, gate_problem
 from homellm.deploy.job import Job
+from homellm.deploy.limits import Limits
 from homellm.deploy.look import look, paused
 from homellm.deploy.observe import Subject, subject_of, subject_of_container
 from homellm.deploy.record import write_record
@@ -15,7 +17,7 @@ from homellm.deploy.session import Emit
 from homellm.deploy.settle import other_at_work, settle, unit_of
 from homellm.deploy.telling import failed_report, serving_report, with_verdicts
 from homellm.deploy.unit import Carried, UnitRun, current_of
-from homellm.deploy.verify import Limits, Outcome, failed_gates, gate_problem, refusal, verify
+from homellm.deploy.verify import Outcome, refusal, verify
 from homellm.deploy.witness import OK, find_url
 from homellm.domain.events import Progress
 from homellm.domain.reports import ModelReport

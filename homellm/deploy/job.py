@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from homellm.deploy.limits import Limits
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Options, Ports
 from homellm.deploy.threads import Turns
-from homellm.deploy.verify import Limits
 from homellm.domain.stack import Stack
 from homellm.domain.world import World
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from homellm.deploy.concurrency import measure_overlap
+from homellm.deploy.gates import failed_gates, gate_problem
 from homellm.deploy.observe import Subject, observe_now, observe_quickly
 from homellm.deploy.record import read_record, write_record
 from homellm.deploy.scope import Scope
@@ -13,7 +14,6 @@ from homellm.deploy.session import Ports
 from homellm.deploy.telling import failed_report, serving_report, with_verdicts
 from homellm.deploy.threads import apart
 from homellm.deploy.unapplied import hold_off
-from homellm.deploy.verify import failed_gates, gate_problem
 from homellm.domain.evidence import Evidence
 from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model

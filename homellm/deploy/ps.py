@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from homellm.deploy.gates import failed_gates, gate_problem
 from homellm.deploy.look import UNDER_WAY, paused, paused_problem, starting_report, under_way
 from homellm.deploy.ollama_look import ps_on_ollama, server_container, told
 from homellm.deploy.ollama_record import outcomes_of, read_server_record
 from homellm.deploy.record import Record, read_record
 from homellm.deploy.session import Ports
 from homellm.deploy.telling import serving_report
-from homellm.deploy.verify import failed_gates, gate_problem
 from homellm.domain.names import LABEL_STACK, container_name
 from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.stack import Model, Stack

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from homellm.deploy.gates import failed_gates
 from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
+from homellm.deploy.limits import Limits
 from homellm.deploy.observe import subject_of
 from homellm.deploy.ollama_restart import restart_servers, serve_again
 from homellm.deploy.pull_models import locate
@@ -20,7 +22,7 @@ from homellm.deploy.swap import Swap
 from homellm.deploy.telling import failed_report, serving_report, with_verdicts
 from homellm.deploy.threads import side_by_side
 from homellm.deploy.unit import current_of
-from homellm.deploy.verify import Limits, Outcome, failed_gates, refusal, verify
+from homellm.deploy.verify import Outcome, refusal, verify
 from homellm.domain.events import ModelFinished, Progress, StackFinished, StackOpened
 from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.stack import Model, Stack

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from homellm.deploy.verify import gate_problem
+from homellm.deploy.gates import gate_problem
 from homellm.deploy.witness import base_urls
 from homellm.domain.evidence import Evidence, OllamaEvidence
 from homellm.domain.names import endpoint, endpoint_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable, Mapping
@@ -76,6 +77,19 @@ def apart(work: Callable[[], Result], scope: Scope) -> Result:
         if done.error is not None:
             raise done.error
         return cast("Result", done.result)
+
+
+def ahead(work: Callable[[], object]) -> None:
+    """Do in a daemon thread what will be needed, an import say, while the calling one waits for the engine.
+
+    Whoever needs it does it again, and finds it done or waits for it; so what it raises is raised there.
+    """
+
+    def run() -> None:
+        with contextlib.suppress(Exception):
+            work()
+
+    threading.Thread(target=run, name="homellm-ahead", daemon=True).start()
 
 
 class Turns:

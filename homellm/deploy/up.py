@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from homellm.deploy.converge import converge
 from homellm.deploy.doomed import is_doomed, known_to_fail, pulls_for
 from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
+from homellm.deploy.limits import Limits
 from homellm.deploy.orphans import remove_orphans
 from homellm.deploy.probes import sweep_probes
 from homellm.deploy.pull import run_pulls, unready
@@ -19,8 +19,7 @@ from homellm.deploy.scope import Scope
 from homellm.deploy.select import select, servers_of
 from homellm.deploy.session import Emit, Options, Ports
 from homellm.deploy.telling import failed_report
-from homellm.deploy.threads import side_by_side
-from homellm.deploy.verify import Limits
+from homellm.deploy.threads import ahead, side_by_side
 from homellm.domain.events import ModelFinished, Note, StackFinished, StackOpened, StepFinished, StepStarted
 from homellm.domain.names import LABEL_STACK, network_name
 from homellm.domain.reports import ModelReport, StackReport
@@ -117,7 +116,7 @@ def _reach(server: OllamaServer, job: Job, emit: Emit) -> Reached | HomellmError
 def _converge(model: Model, reached: Mapping[str, Reached | HomellmError], job: Job, emit: Emit) -> ModelReport:
     server = reached.get(model.server or "") if model.runner == "ollama" else None
     if server is None:
-        report = converge(model, job, emit)
+        report = _converging()(model, job, emit)
     elif isinstance(server, HomellmError):
         report = failed_report(model, server.problems, None)
     else:
@@ -126,6 +125,13 @@ def _converge(model: Model, reached: Mapping[str, Reached | HomellmError], job: 
         report = serve(model, server, job, emit)
     emit(ModelFinished(report))
     return report
+
+
+def _converging() -> Callable[[Model, Job, Emit], ModelReport]:
+    """What makes a server as declared and proves it: a fifth of all that is loaded, so when it is needed."""
+    from homellm.deploy.converge import converge  # noqa: PLC0415 - see above
+
+    return converge
 
 
 def network_step(stack: Stack, world: World) -> CreateNetwork | None:
@@ -141,6 +147,7 @@ def _ensure_network(stack: Stack, world: World, models: tuple[Model, ...], ports
     if step is None or not models:
         return
     emit(StepStarted(step))
+    ahead(_converging)  # the engine takes 60 ms and more for a network
     ports.engine.create_network(step.target, {LABEL_STACK: stack.name})
     emit(StepFinished(step))
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 from homellm.deploy.engine_return import once_reachable
 from homellm.deploy.follow import TICK_S, Broken, Follower, Happening, Health, LogEnded, LogLine, Progress
+from homellm.deploy.gates import failed_gates, gate_problem
+from homellm.deploy.limits import Limits
 from homellm.deploy.observe import Subject, observe_ready, read_log
 from homellm.deploy.scope import Scope
-from homellm.deploy.session import Options, Ports
+from homellm.deploy.session import Ports
 from homellm.deploy.threads import apart
 from homellm.domain.evidence import Evidence
 from homellm.domain.verdicts import Verdict
@@ -33,24 +35,6 @@ class Outcome:
     evidence: Evidence
     verdicts: tuple[Verdict, ...] = ()
     problem: Problem | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Until when, on the clock's own scale, and how long nothing may move."""
-
-    deadline: float
-    stall_timeout_s: float
-    total_s: float
-
-    @staticmethod
-    def of(options: Options, ports: Ports) -> Limits:
-        """The limits of a verb that begins now."""
-        return Limits(
-            deadline=ports.clock.monotonic() + options.wait_timeout_s,
-            stall_timeout_s=options.stall_timeout_s,
-            total_s=options.wait_timeout_s,
-        )
 
 
 def verify(
@@ -242,11 +226,6 @@ def gates_passed(outcome: Outcome) -> bool:
     return outcome.problem is None and not failed_gates(outcome.verdicts)
 
 
-def failed_gates(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
-    """The gates that were not passed."""
-    return tuple(v for v in verdicts if v.gate and v.verdict in ("fail", "unknown"))
-
-
 def refusal(outcome: Outcome, model: str) -> Refused | None:
     """Why a container may not be committed, as an error to raise; None when it may."""
     if outcome.problem is not None:
@@ -256,13 +235,3 @@ def refusal(outcome: Outcome, model: str) -> Refused | None:
         return None
     problems = tuple(gate_problem(gate, model) for gate in gates)
     return Refused(problems[0].message, problems=problems)
-
-
-def gate_problem(gate: Verdict, model: str) -> Problem:
-    """A gate that was not passed, in words."""
-    observed = gate.text or gate.observed
-    if gate.verdict == "unknown":
-        message = f"{gate.id}: asked {gate.asked}, but it could not be seen ({gate.source})"
-    else:
-        message = f"{gate.id}: asked {gate.asked}, observed {observed} ({gate.source})"
-    return Problem(id=f"gate-{gate.id}", message=message, hint=gate.hint, model=model)

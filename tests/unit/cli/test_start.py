@@ -28,10 +28,18 @@ def loaded_by(*modules: str) -> set[str]:
 
 
 def test_up_loads_what_serves_ollamas_models_only_for_stacks_with_some() -> None:
-    loaded = loaded_by("homellm.deploy.up", "homellm.report.tables", "homellm.loading.loader")
-    assert "homellm.deploy.converge" in loaded
+    loaded = loaded_by("homellm.deploy.up", "homellm.deploy.converge", "homellm.report.tables", "homellm.loading.loader")
+    assert "homellm.deploy.verify" in loaded
     assert not {name for name in loaded if name.startswith(("homellm.deploy.ollama_", "homellm.runners.ollama_"))}
     assert not loaded & {"homellm.planning.ladder", "homellm.domain.ollama"}
+
+
+def test_what_proves_a_server_is_loaded_when_there_is_one_to_prove() -> None:
+    """While the engine makes the network, on a first `up`."""
+    loaded = loaded_by("homellm.deploy.up")
+    assert "homellm.deploy.settle" in loaded
+    assert not {name for name in loaded if name.startswith("homellm.health")}
+    assert not loaded & {"homellm.deploy.converge", "homellm.deploy.verify"}
 
 
 def test_the_collector_does_not_go_through_what_was_loaded() -> None:
