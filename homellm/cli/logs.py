@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,7 +46,7 @@ def logs(
     from homellm.cli.failures import tell_error
     from homellm.errors import HomellmError, UsageError
 
-    given = common(ctx, file, format_, no_color, debug)
+    given = replace(common(ctx, file, format_, no_color, debug), looking=True)
     if given.json:
         raise UsageError(
             "logs are lines and no JSON document", hint="Leave --format json away, or see homellm explain."

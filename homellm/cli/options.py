@@ -25,7 +25,8 @@ class Format(StrEnum):
 class Common:
     """What was given before the verb or after it; after it wins. `file` is None when neither named one.
 
-    `by_name` is for a verb that needs the stack's name alone, not all of its file.
+    `by_name` is for a verb that needs the stack's name alone, not all of its file; `looking` for one that shows what
+    runs and starts nothing: variables of what it does not show may be unset.
     """
 
     file: Path | None = None
@@ -33,6 +34,7 @@ class Common:
     no_color: bool = False
     debug: bool = False
     by_name: bool = False
+    looking: bool = False
 
     @property
     def json(self) -> bool:

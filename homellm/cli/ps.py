@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import typer
 
 from homellm.cli.options import DebugOption, FileOption, FormatOption, NoColorOption, common
@@ -20,7 +22,7 @@ def ps(
     from homellm.deploy.ps import ps as act
     from homellm.report.tables import ps_table
 
-    given = common(ctx, file, format_, no_color, debug)
+    given = replace(common(ctx, file, format_, no_color, debug), looking=True)
     typed = commands(given)
     return run_verb(
         given,

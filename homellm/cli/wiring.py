@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def load_stack(common: Common, environ: Mapping[str, str] = os.environ) -> Stack:
     """The stack file as a Stack. Raises StackFileError with everything that is wrong in it.
 
-    Where the verb needs the stack's name alone, a file that is wrong elsewhere is a stack without models.
+    Where the verb needs the stack's name alone, a file that is wrong elsewhere is a stack without models. Where it only
+    looks, variables may be unset that concern nothing which it shows.
     """
     path = locate(common.file, environ)
     text = read(path)
@@ -31,10 +32,22 @@ def load_stack(common: Common, environ: Mapping[str, str] = os.environ) -> Stack
     try:
         return load(path, text, environ)
     except StackFileError as error:
-        named = _by_name(path, text, environ) if common.by_name else None
-        if named is not None:
-            return named
+        known = _known(path, text, environ, common)
+        if known is not None:
+            return known
         raise with_gpus(error, environ) from None
+
+
+def _known(path: Path, text: str, environ: Mapping[str, str], common: Common) -> Stack | None:
+    """As much of a stack whose file is wrong as the verb needs; None when that cannot be told either."""
+    from homellm.loading.loader import load
+
+    if common.by_name:
+        return _by_name(path, text, environ)
+    try:
+        return load(path, text, environ, looking=True) if common.looking else None
+    except StackFileError:
+        return None
 
 
 def _by_name(path: Path, text: str, environ: Mapping[str, str]) -> Stack | None:

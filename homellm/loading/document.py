@@ -8,7 +8,7 @@ from typing import Any
 
 from homellm.loading.compose import MAX_DEPTH, Unreadable
 from homellm.loading.findings import Findings, is_secret_key
-from homellm.loading.interpolate import InterpolationError, interpolate
+from homellm.loading.interpolate import InterpolationError, interpolate, interpolate_known
 from homellm.loading.nodes import Mapping, Mark, Node, Scalar, Sequence
 from homellm.loading.paths import KeyPath, allows_extensions, label, model_of, section_depth
 
@@ -17,6 +17,11 @@ MAX_PARTS = 20_000
 
 _DROPPED = object()
 _PAIRS = ("env", "labels")
+
+#: The keys by which what runs is found and shown: they have to be known also where nothing is made of the others.
+_SHOWN = frozenset({"stack", "runner", "server", "port", "bind", "container_name", "parallel", "url"})
+#: What has to be there, and of which only the beginning matters to who looks.
+_SOURCES = ("source", "fallback_source")
 
 
 @dataclass(slots=True)
@@ -54,16 +59,22 @@ class Document:
             inner.pop(path[-1], None)
 
 
-def read_document(root: Mapping, environ: MappingType[str, str], findings: Findings) -> Document:
-    """The data of a file. Notes unset variables, missing values and tags. Raises Unreadable for an alias bomb."""
-    reader = _Reader(environ, findings)
+def read_document(
+    root: Mapping, environ: MappingType[str, str], findings: Findings, *, looking: bool = False
+) -> Document:
+    """The data of a file. Notes unset variables, missing values and tags. Raises Unreadable for an alias bomb.
+
+    `looking` is for who only looks at what runs: a key that is not shown, and whose variable is not set, is left out.
+    """
+    reader = _Reader(environ, findings, looking=looking)
     reader.document.data = reader.mapping(root, ())
     return reader.document
 
 
 class _Reader:
-    def __init__(self, environ: MappingType[str, str], findings: Findings) -> None:
+    def __init__(self, environ: MappingType[str, str], findings: Findings, *, looking: bool) -> None:
         self.document = Document()
+        self._looking = looking
         self._environ = environ
         self._findings = findings
         self._parts = 0
@@ -98,6 +109,8 @@ class _Reader:
     def _list(self, node: Sequence, path: KeyPath) -> list[Any]:
         """A list; None keeps the place of an item that was complained about."""
         values = [self._value(item, (*path, number), item.mark) for number, item in enumerate(node.items)]
+        if self._looking:
+            return [value for value in values if value is not _DROPPED]
         return [None if value is _DROPPED else value for value in values]
 
     def _pairs(self, node: Sequence, path: KeyPath) -> dict[str, Any]:
@@ -135,6 +148,9 @@ class _Reader:
         try:
             return interpolate(node.text, self._environ)
         except InterpolationError as error:
+            key = path[section_depth(path)]
+            if self._looking and error.unset and key not in _SHOWN:
+                return interpolate_known(node.text, self._environ) if key in _SOURCES else _DROPPED
             hint = error.secret_hint if is_secret_key(str(path[-1])) else error.hint
             self._bad(error.id, path, node.mark, f"{label(path)} {error.message}", hint)
             return _DROPPED

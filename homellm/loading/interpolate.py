@@ -19,15 +19,19 @@ _LITERAL_FREE = re.compile(rf"(?:\${_NAME}|\$\{{{_NAME}(?::?\?[^}}]*)?\}})")
 
 
 class InterpolationError(Exception):
-    """A variable that is not set, or a `${` that makes no sense. Never holds the value of a variable."""
+    """A variable that is not set, or a `${` that makes no sense. Never holds the value of a variable.
 
-    def __init__(self, id: str, message: str, hint: str, secret_hint: str = "") -> None:
+    `unset` is the name of the variable where one is not set, else empty.
+    """
+
+    def __init__(self, id: str, message: str, hint: str, secret_hint: str = "", unset: str = "") -> None:
         super().__init__(message)
         self.id = id
         self.message = message
         self.hint = hint
         #: What to do where the value is a secret, which has no default.
         self.secret_hint = secret_hint or hint
+        self.unset = unset
 
 
 def interpolate(text: str, environ: Mapping[str, str]) -> str:
@@ -36,6 +40,17 @@ def interpolate(text: str, environ: Mapping[str, str]) -> str:
     A `$` that begins neither stays as it is. Raises InterpolationError.
     """
     return _expand(text, environ, 0) if "$" in text else text
+
+
+def interpolate_known(text: str, environ: Mapping[str, str]) -> str:
+    """The same, where a variable that is not set is a word in its place. Raises InterpolationError for a wrong `${`."""
+    while True:
+        try:
+            return interpolate(text, environ)
+        except InterpolationError as error:
+            if not error.unset:
+                raise
+            environ = {**environ, error.unset: "unset"}
 
 
 def holds_literal(text: str) -> bool:
@@ -117,4 +132,5 @@ def _unset(name: str, reason: str) -> InterpolationError:
         f"needs the variable `{name}`, which is not set" + (f": {reason}" if reason else ""),
         f"Set it (`export {name}=…`), or give a default: `${{{name}:-…}}`.",
         f"Set it: export {name}=…",
+        unset=name,
     )

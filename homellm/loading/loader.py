@@ -24,11 +24,12 @@ from homellm.loading.section import model_section
 from homellm.loading.validate import validate
 
 
-def load(file: Path, text: str, environ: MappingType[str, str]) -> Stack:
+def load(file: Path, text: str, environ: MappingType[str, str], *, looking: bool = False) -> Stack:
     """The stack that `text`, read from `file`, declares.
 
     `file` names the text in messages and its folder is what relative paths are relative to; nothing is read from the
-    disk. `environ` gives `${VAR}` and HOME. Raises StackFileError with every problem of the file.
+    disk. `environ` gives `${VAR}` and HOME. With `looking` it is a stack to find and show what runs by, not to start
+    anything: variables of what is not shown may be unset. Raises StackFileError with every problem of the file.
     """
     text = text.removeprefix("\ufeff")
     source, findings = SourceText(file, text), Findings()
@@ -36,7 +37,8 @@ def load(file: Path, text: str, environ: MappingType[str, str]) -> Stack:
     try:
         root = _root(text, findings)
         source.hide_secrets(root)
-        stack = _stack(root, file, environ, source, findings)
+        document = read_document(root, environ, findings, looking=looking)
+        stack = _stack(root, document, file, environ, source, findings)
     except Unreadable:
         pass
     findings.raise_any(file, source)
@@ -72,10 +74,14 @@ def _root(text: str, findings: Findings) -> Mapping:
 
 
 def _stack(
-    root: Mapping, file: Path, environ: MappingType[str, str], source: SourceText, findings: Findings
+    root: Mapping,
+    document: Document,
+    file: Path,
+    environ: MappingType[str, str],
+    source: SourceText,
+    findings: Findings,
 ) -> Stack | None:
     absolute = file.absolute()
-    document = read_document(root, environ, findings)
     gpu_names = document.data["gpus"] if isinstance(document.data.get("gpus"), dict) else {}
     declared = dict(gpu_names)
     keys = validate(document, Folders(Path(os.path.normpath(absolute.parent)), environ.get("HOME")), findings)

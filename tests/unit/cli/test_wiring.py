@@ -8,7 +8,7 @@ import pytest
 
 from homellm.cli import wiring
 from homellm.cli.options import Common
-from homellm.errors import EngineUnreachable, ExitCode
+from homellm.errors import EngineUnreachable, ExitCode, StackFileError
 
 
 def test_the_stack_file_of_the_environment_is_read_with_its_variables(tmp_path: Path) -> None:
@@ -40,3 +40,19 @@ def test_an_engine_that_does_not_answer_is_named(tmp_path: Path) -> None:
         wiring.connect({"DOCKER_HOST": f"unix://{tmp_path}/none.sock", "HOME": str(tmp_path)})
     assert caught.value.exit_code is ExitCode.ENGINE_UNREACHABLE
     assert f"{tmp_path}/none.sock" in str(caught.value)
+
+
+def test_a_verb_that_looks_needs_no_variables_of_what_it_does_not_show(tmp_path: Path) -> None:
+    file = tmp_path / "homellm.yaml"
+    file.write_text("stack: nuc\nmodels: {m: {source: gguf:m.gguf, api_key: '${KEY}'}}\n")
+    assert [model.name for model in wiring.load_stack(Common(file, looking=True), {}).models] == ["m"]
+    with pytest.raises(StackFileError):
+        wiring.load_stack(Common(file), {})
+
+
+def test_a_verb_that_looks_is_told_every_unset_variable_where_one_matters(tmp_path: Path) -> None:
+    file = tmp_path / "homellm.yaml"
+    file.write_text("stack: nuc\nmodels: {m: {source: gguf:m.gguf, api_key: '${KEY}', port: '${PORT}'}}\n")
+    with pytest.raises(StackFileError) as caught:
+        wiring.load_stack(Common(file, looking=True), {})
+    assert len(caught.value.problems) == 2
