@@ -28,7 +28,9 @@ def loaded_by(*modules: str) -> set[str]:
 
 
 def test_up_loads_what_serves_ollamas_models_only_for_stacks_with_some() -> None:
-    loaded = loaded_by("homellm.deploy.up", "homellm.deploy.converge", "homellm.report.tables", "homellm.loading.loader")
+    loaded = loaded_by(
+        "homellm.deploy.up", "homellm.deploy.converge", "homellm.report.tables", "homellm.loading.loader"
+    )
     assert "homellm.deploy.verify" in loaded
     assert not {name for name in loaded if name.startswith(("homellm.deploy.ollama_", "homellm.runners.ollama_"))}
     assert not loaded & {"homellm.planning.ladder", "homellm.domain.ollama"}
