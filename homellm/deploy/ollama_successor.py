@@ -14,7 +14,7 @@ from homellm.deploy.ollama_server import STORE_FOLDER, Reached
 from homellm.deploy.session import Emit
 from homellm.deploy.settle import unit_of
 from homellm.deploy.swap import remove
-from homellm.domain.events import StepFinished, StepStarted
+from homellm.domain.events import Note, StepFinished, StepStarted
 from homellm.domain.names import FAILED, LABEL_OUTCOMES, LABEL_UNIT, container_name
 from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model, Stack
@@ -63,6 +63,7 @@ def move(moved: Model, won: Outcome, outcomes: tuple[Outcome, ...], job: Job, em
     which Ollama's model is made from is made anew once that file is another: its container would be the same.
     """
     if won.rung == "llama-server" and moved.stored is None and _of_another_model(moved, won, job):
+        emit(Note(f"{moved.source} is another file than the one that it was started on", model=moved.name))
         job = replace(job, options=replace(job.options, force_recreate=True))
     job = replace(job, world=gather(job.stack, (moved,), job.ports))
     won = replace(won, spec_hash=desire(moved, job.stack, job.world).hash)

@@ -12,6 +12,7 @@ from homellm.deploy.check import check
 from homellm.deploy.ollama_record import ServerRecord, read_server_record, write_server_record
 from homellm.deploy.preview import plan
 from homellm.deploy.scope import Scope
+from homellm.domain.events import Note
 from homellm.domain.ollama import MadeFrom
 from homellm.domain.stack import Source
 from homellm.domain.verdicts import State
@@ -181,6 +182,8 @@ class TestUp:
             after = lab.state.by_name("nuc-smol").id
         assert after != before
         assert lab.made() == []
+        told = [event.text for event in lab.events if isinstance(event, Note)]
+        assert told.count(f"gguf:{FILE} is another file than the one that it was started on") == 1
         assert MOVED not in lab.state.names()
 
 
