@@ -52,8 +52,8 @@ def runs(engine, name):
     return engine.api.inspect_container(name)["State"]["Running"]
 
 
-# The second container is the successor, and the first request that is a POST is its one token.
-@pytest.mark.parametrize("where", ["start:2:after", "post:1:before"])
+# The second container is the successor, and the second request for a token goes to it, after the one to Ollama.
+@pytest.mark.parametrize("where", ["start:2:after", "post:2:before"])
 def test_the_next_up_moves_it_all_the_same(canary, private_engine, prefix, where):
     code, said = restart_at(where, private_engine, canary.cli)
     assert code in (4, 5), said
