@@ -17,7 +17,7 @@ from homellm.deploy.scope import Scope
 from homellm.deploy.select import select
 from homellm.deploy.session import Emit, Options, Ports
 from homellm.deploy.settle import settle
-from homellm.deploy.threads import side_by_side
+from homellm.deploy.threads import apart, side_by_side
 from homellm.deploy.unapplied import difference
 from homellm.domain.events import ModelFinished, Progress, StackFinished, StackOpened
 from homellm.domain.reports import ModelReport, StackReport
@@ -53,7 +53,8 @@ def _one(model: Model, job: Job, emit: Emit) -> ModelReport:
 
 def _judged(model: Model, job: Job) -> ModelReport:
     if model.runner == "ollama":
-        return check_on_ollama(model, job)
+        # Apart: an Ollama that hangs answers nothing for half a minute and more, and Ctrl-C must not wait for it.
+        return apart(partial(check_on_ollama, model, job), job.scope)
     desired, unit, _ = settle(model, job.stack, job.world)
     subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world)
     container = unit.current

@@ -17,7 +17,6 @@ from homellm.deploy.ollama_successor import successor
 from homellm.deploy.session import Ports
 from homellm.deploy.settle import settle, unit_of
 from homellm.deploy.telling import ollama_report, serving_report, with_shadow
-from homellm.deploy.threads import apart
 from homellm.deploy.unapplied import difference, hold_off
 from homellm.deploy.witness import ask_token
 from homellm.domain.names import server_container_name
@@ -52,8 +51,7 @@ def check_on_ollama(model: Model, job: Job) -> ModelReport:
         return with_shadow(report, shadow_load(model, server, observe(model, named, reached, job)))
     evidence = observe(model, named, reached, job)
     asked = replace(model, embedding=embeds(model, named))
-    chat = apart(lambda: ask_token(reached.url, asked, job.ports.http, None, TOKEN_S), job.scope)
-    evidence = replace(evidence, chat=chat)
+    evidence = replace(evidence, chat=ask_token(reached.url, asked, job.ports.http, None, TOKEN_S))
     stays = fallback is not None and fallback.rung == "ollama"
     end = End("ollama", "degraded" if stays else "verified")
     differs = _server_differs(reached, job) or changed

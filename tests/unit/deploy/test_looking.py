@@ -11,6 +11,7 @@ from homellm.domain.verdicts import State
 from homellm.errors import ExitCode, Interrupted
 from homellm.ports import HttpReply
 from tests.fakes.behaviour import Behaviour
+from tests.fakes.ollama import FakeApi
 from tests.unit.deploy.lab import NAME, Lab, good_lines, model
 from tests.unit.deploy.ollama_lab import OllamaLab, hybrid
 
@@ -57,6 +58,25 @@ def test_ctrl_c_does_not_wait_for_the_request_of_a_check(make, declared, scope):
         checked(lab, declared, scope=scope)
     assert not held.answered
     held.let_go()
+
+
+def test_ctrl_c_does_not_wait_for_an_ollama_that_hangs(scope, monkeypatch):
+    lab, declared = OllamaLab(), hybrid(parallel=1, fallback="none")
+    lab.up(declared)
+    go, answered = threading.Event(), []
+    shown = FakeApi.show
+
+    def show(api, name):
+        threading.Thread(target=scope.cancel, daemon=True).start()
+        go.wait(HELD_S)
+        answered.append(name)
+        return shown(api, name)
+
+    monkeypatch.setattr(FakeApi, "show", show)
+    with pytest.raises(Interrupted):
+        checked(lab, declared, scope=scope)
+    assert not answered
+    go.set()
 
 
 def test_ctrl_c_does_not_wait_for_the_request_of_an_up_without_a_step(scope):
