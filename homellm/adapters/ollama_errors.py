@@ -6,36 +6,28 @@ llama-server said.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-
-from homellm.adapters.docker_pull_errors import UNREACHABLE
+from homellm.adapters.error_texts import (
+    BAD_CERTIFICATE,
+    NO_ANSWER,
+    NOT_HTTPS,
+    TOO_MANY,
+    UNREACHABLE,
+    Answer,
+    meaning,
+    pull_failed,
+)
 from homellm.domain.ollama_names import DEFAULT_HOST, parse_name
 from homellm.errors import ModelAbsent, OllamaFailed, OllamaUnreachable, PullFailed
 
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """What a text means. `why` and `hint` are format strings over `model`, `registry`, `text` and `url`."""
-
-    pattern: re.Pattern[str]
-    id: str
-    why: str
-    hint: str
-
-
-def _answer(pattern: str, id: str, why: str, hint: str) -> _Answer:
-    return _Answer(re.compile(pattern, re.IGNORECASE), id, why, hint)
-
-
+#: Rows over `model`, `registry` and `text`.
 _DISK = (
-    _answer(
+    Answer(
         r"no space left on device|not enough space",
         "disk-full",
         "the disk of Ollama's store is full",
         "See what takes the space: df -h, ollama ls. What was pulled so far is kept, the next pull goes on from there.",
     ),
-    _answer(
+    Answer(
         r"read-only file system|permission denied",
         "store-read-only",
         "Ollama cannot write to its store ({text})",
@@ -46,128 +38,120 @@ _DISK = (
 #: The first one whose pattern is found wins.
 _PULL = (
     *_DISK,
-    _answer(
+    Answer(
         r"manifest: file does not exist|manifest unknown|name unknown|404",
         "model-not-found",
         "{registry} has no such model or tag",
         "Check its name and tag.",
     ),
-    _answer(
+    Answer(
         r"requires a newer version of ollama|\b412\b",
         "ollama-too-old",
         "it needs a newer Ollama",
         "Take a newer image: pull: always, or another tag.",
     ),
-    _answer(
+    Answer(
         r"requires MLX",
         "model-safetensors",
         "it is kept as safetensors, which needs Ollama's MLX engine",
         "Choose a GGUF of the same model.",
     ),
-    _answer(
-        r"first record does not look like a TLS handshake|server gave HTTP response to HTTPS client",
+    Answer(
+        rf"first record does not look like a TLS handshake|{NOT_HTTPS}",
         "registry-not-https",
         "the registry {registry} speaks http, not https",
         "If that is meant, write the name with it: ollama:http://{registry}/namespace/model:tag",
     ),
-    _answer(r"insecure protocol", "registry-not-https", "it is to come over http, which was not allowed", ""),
-    _answer(
-        r"x509: |tls: failed to verify",
+    Answer(r"insecure protocol", "registry-not-https", "it is to come over http, which was not allowed", ""),
+    Answer(
+        BAD_CERTIFICATE,
         "registry-certificate",
         "the certificate of {registry} is not trusted",
         "Is the clock of this machine right? A CA of your own must be in the Ollama container.",
     ),
-    _answer(
-        r"toomanyrequests|too many requests|\b429\b",
+    Answer(
+        rf"{TOO_MANY}|\b429\b",
         "registry-rate-limit",
         "the registry {registry} takes no more requests from here for a while",
         "Wait, and try again.",
     ),
-    _answer(
+    Answer(
         r"unauthorized|\b401\b|\b403\b|access denied|invalid username or password",
         "registry-login",
         "{registry} has no such model, or shows it only after a login",
         "Check its name; a private one needs the key of this Ollama (id_ed25519.pub of its store) at the registry.",
     ),
-    _answer(
+    Answer(
         r"not GGUF|not compatible with llama",
         "model-not-gguf",
         "{registry} has no GGUF of it that Ollama could load",
         "Choose a repository with GGUF files.",
     ),
-    _answer(
+    Answer(
         r"digest mismatch",
         "download-damaged",
         "what came is not what the registry promised (its digest differs)",
         "Pull it again; Ollama has thrown the damaged part away.",
     ),
-    _answer(
-        r"dial tcp|no such host|i/o timeout|connection refused|connection reset|TLS handshake timeout|\bEOF\b"
-        r"|deadline exceeded|server misbehaving|network is unreachable|no route to host|max retries exceeded"
-        r"|context canceled|\b50[0-4]\b",
+    Answer(
+        rf"{NO_ANSWER}|max retries exceeded|context canceled|\b50[0-4]\b",
         UNREACHABLE,
         "the registry {registry} does not answer ({text})",
         "Check network and DNS of the machine that runs Ollama. What was pulled so far is kept.",
     ),
-    _answer(r"invalid model name", "model-name-invalid", "Ollama does not take the name", "A name is model:tag."),
+    Answer(r"invalid model name", "model-name-invalid", "Ollama does not take the name", "A name is model:tag."),
 )
-_UNKNOWN = _answer("", "pull-failed", "{text}", "ollama pull {model} shows it in full.")
+_UNKNOWN = Answer("", "pull-failed", "{text}", "ollama pull {model} shows it in full.")
 
 #: Errors of loads and other calls. A load's reason stands in the log, these are its last words.
 _CALL = (
     *_DISK,
-    _answer(
+    Answer(
         r"signal: killed|requires more system memory|out of memory|cudaMalloc failed|failed to allocate",
         "out-of-memory",
         "{model} does not fit into memory ({text})",
         "Lower ctx, parallel or the model's size, or raise the container's memory limit.",
     ),
-    _answer(
+    Answer(
         r"signal: illegal instruction",
         "cpu-unsupported",
         "its llama-server was built for another CPU (illegal instruction)",
         "Take the official image.",
     ),
-    _answer(
+    Answer(
         r"does not support generate|does not support chat",
         "model-without-generate",
         "{model} makes no text: it is an embedding model, or its weights are gone from the store",
         "For an embedding model set embedding: true. Otherwise bring it again: homellm pull",
     ),
-    _answer(r"does not support embed", "model-without-embeddings", "{model} makes no embeddings", "Remove embedding."),
-    _answer(
+    Answer(r"does not support embed", "model-without-embeddings", "{model} makes no embeddings", "Remove embedding."),
+    Answer(
         r"server busy|maximum pending requests exceeded",
         "server-busy",
         "more requests wait than OLLAMA_MAX_QUEUE allows",
         "Try again, or raise max_queue.",
     ),
-    _answer(
+    Answer(
         r"timed out waiting for",
         "load-timeout",
         "{model} was not loaded in time ({text})",
         "Give it more time: load_timeout. Look for a slow disk or memory that is short.",
     ),
-    _answer(
+    Answer(
         r"llama-server process|llama runner process|error loading model|unable to load model",
         "load-failed",
         "{model} could not be loaded: {text}",
         "homellm logs shows the lines before.",
     ),
 )
-_UNKNOWN_CALL = _answer("", "ollama-refused", "{text}", "")
+_UNKNOWN_CALL = Answer("", "ollama-refused", "{text}", "")
 _NOT_FOUND = 404
 
 
 def pull_failure(model: str, text: str) -> PullFailed:
     """The failure of a pull of `model`, from Ollama's own `text`, which stays in `.original`."""
-    answer = next((answer for answer in _PULL if answer.pattern.search(text)), _UNKNOWN)
     words = {"model": model, "registry": _registry(model), "text": _short(text)}
-    return PullFailed(
-        f"The model {model} cannot be pulled: {answer.why.format_map(words)}.",
-        hint=answer.hint.format_map(words),
-        id=answer.id,
-        original=text,
-    )
+    return pull_failed(f"model {model}", meaning(text, _PULL, _UNKNOWN), words, text)
 
 
 def no_room(model: str, missing_bytes: int, room_bytes: int) -> PullFailed:
@@ -189,15 +173,10 @@ def call_failure(doing: str, model: str, text: str, status: int) -> OllamaFailed
             original=text,
             status=status,
         )
-    answer = next((answer for answer in _CALL if answer.pattern.search(text)), _UNKNOWN_CALL)
-    words = {"model": model, "text": _short(text), "registry": ""}
-    return OllamaFailed(
-        f"Ollama was asked to {doing}: {answer.why.format_map(words)}.",
-        hint=answer.hint.format_map(words),
-        id=answer.id,
-        original=text,
-        status=status,
-    )
+    answer = meaning(text, _CALL, _UNKNOWN_CALL)
+    why, hint = answer.says({"model": model, "text": _short(text), "registry": ""})
+    message = f"Ollama was asked to {doing}: {why}."
+    return OllamaFailed(message, hint=hint, id=answer.id, original=text, status=status)
 
 
 def unreachable(url: str, reason: str) -> OllamaUnreachable:
