@@ -135,7 +135,8 @@ def _beside(listed: list[dict[str, Any]], stack: str, inspected: dict[str, dict[
 
 def _is_left(probe: dict[str, Any]) -> bool:
     """Whether a throwaway container was left behind by a run that was killed (deploy.probes)."""
-    return probe["State"] != "running" and time.time() - probe["Created"] > _LEFT_AFTER_S
+    age_s: float = time.time() - probe["Created"]
+    return age_s > _LEFT_AFTER_S and probe["State"] != "running"
 
 
 def _published(doc: dict[str, Any]) -> list[int]:

@@ -22,6 +22,7 @@ from homellm.adapters.lock import StackLock
 from tests.engine.support.cli import Cli, Result
 from tests.engine.support.ports import free_port
 from tests.fakes.gguf_bytes import llama
+from tests.fakes.hub_server import hub_server
 
 #: Has Python tell on stderr what it loads (docs of the command line, PYTHONPROFILEIMPORTTIME).
 TELLS_IMPORTS = {"PYTHONPROFILEIMPORTTIME": "1"}
@@ -299,6 +300,19 @@ def test_a_damaged_witness_is_none(bench: Bench) -> None:
     after = bench.up()
     assert (after.code, is_short(after)) == (0, False)
     assert is_short(bench.up())
+
+
+def test_a_model_of_a_hub_is_one_of_files_once_it_is_here(bench: Bench) -> None:
+    with hub_server() as hub:
+        hub.add("test/tiny", {"tiny-Q8_0.gguf": bench.model})
+        bench.cli.env["HF_ENDPOINT"] = hub.endpoint
+        bench.declare(source="hf:test/tiny:Q8_0")
+        assert bench.up().code == 0
+    assert not is_short(bench.up()), "files that came while it ran are looked at once more"
+    assert is_short(bench.up())
+    (branch,) = (bench.cli.folder / "xdg_cache_home").glob("huggingface/hub/models--test--tiny/refs/main")
+    branch.write_text("b" * 40)
+    assert not is_short(bench.up())
 
 
 def test_models_that_are_named_are_looked_at_alone(bench: Bench) -> None:

@@ -125,6 +125,11 @@ class TestArchive:
             entry = archive.getmembers()[0]
         assert (entry.name, entry.mode, entry.uid, entry.gid) == ("f", 0o644, 0, 0)
 
+    def test_its_time_is_told_to_the_fraction(self) -> None:
+        """By it a record that was written again in the same second can be told from the one before."""
+        with tarfile.open(fileobj=io.BytesIO(docker_archive.pack("f", b"x", 1796073340.846962))) as archive:
+            assert archive.getmembers()[0].mtime == pytest.approx(1796073340.846962, abs=1e-6)
+
     @pytest.mark.parametrize("data", [b"", b"no archive", tar(("folder", None)), tar(("f", b"x" * 600))[:700]])
     def test_what_is_no_whole_file_is_none(self, data: bytes) -> None:
         assert docker_archive.unpack(data) is None
