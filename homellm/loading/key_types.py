@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, WithJsonSchema
 
+from homellm.domain.stack import RestartPolicy, Volume
 from homellm.loading import compound, values
 
 #: Docker refuses a limit below 6 MiB.
@@ -76,3 +77,39 @@ class LogKeys(Keys):
     max_files: Annotated[int | None, *whole_number(1, 1000)] = Field(
         None, description="How many log files are kept. Default 3."
     )
+
+
+# Keys that every container of a stack has, whatever serves in it: one type and one description of each.
+PublishedPort = Annotated[
+    Port | None,
+    Field(description="The port published on the host. Left out, only containers of the stack's network reach it."),
+]
+PublishedOn = Annotated[
+    Bind | None,
+    Field(description="The address the port is published on. Default 127.0.0.1; 0.0.0.0 is every network."),
+]
+Cpus = Annotated[
+    Cpuset | None,
+    Field(description="The CPUs it may run on: 0-3 or 0,2,4-7. The number of threads follows from it."),
+]
+CpuShares = Annotated[
+    Annotated[int, *whole_number(2, 262144)] | None,
+    Field(description="Its weight when CPUs are contended; Docker's normal is 1024."),
+]
+Restart = Annotated[
+    Annotated[RestartPolicy, *RESTART_POLICIES] | None,
+    Field(description="What Docker does when it ends: no, always, on-failure or unless-stopped (the default)."),
+]
+StopGrace = Annotated[
+    Duration | None, Field(description="How long a busy server may take to stop: 10s, 2m. Default 10s.")
+]
+Labels = Annotated[dict[str, Text] | None, Field(description="Labels of the container; merged with those of defaults.")]
+Mounts = Annotated[
+    list[Annotated[Volume, *read_by(compound.volume, type="string")]] | None,
+    Field(description="Further mounts: `./folder:/inside:ro` or `volume-name:/inside`."),
+]
+JoinedNetworks = Annotated[
+    Networks | None,
+    Field(description="Further networks that exist already: a list, or `name: {external: true}`."),
+]
+Log = Annotated[LogKeys | None, Field(description="The engine's log driver and rotation.")]

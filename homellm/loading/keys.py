@@ -10,26 +10,29 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from homellm.domain.stack import FallbackPolicy, KvCacheType, PullPolicy, RestartPolicy, RunnerName, Source, Volume
+from homellm.domain.stack import FallbackPolicy, KvCacheType, PullPolicy, RunnerName, Source
 from homellm.loading import compound, sources, values
 from homellm.loading.key_types import (
     DURATION_PATTERN,
     FLASH_ATTENTION,
     PULL_POLICIES,
-    RESTART_POLICIES,
-    Bind,
-    Cpuset,
-    Duration,
+    Cpus,
+    CpuShares,
     Flag,
     HostPath,
     Image,
+    JoinedNetworks,
     Keys,
-    LogKeys,
+    Labels,
+    Log,
     Memory,
+    Mounts,
     Name,
-    Networks,
-    Port,
+    PublishedOn,
+    PublishedPort,
+    Restart,
     Size,
+    StopGrace,
     Text,
     one_word,
     read_by,
@@ -126,47 +129,31 @@ class ModelKeys(Keys):
     api_key: Annotated[str | None, *read_by(compound.api_key, type="string")] = Field(
         None, description="The key that callers must send. Better `${VARIABLE}` than written out."
     )
-    port: Port | None = Field(
-        None, description="The port published on the host. Left out, only containers of the stack's network reach it."
-    )
-    bind: Bind | None = Field(
-        None, description="The address the port is published on. Default 127.0.0.1; 0.0.0.0 is every network."
-    )
+    port: PublishedPort = None
+    bind: PublishedOn = None
     image: Image | None = Field(
         None, description="The server's image, by tag or digest. Default: the official one for the GPU's api."
     )
     pull: Annotated[PullPolicy | None, *PULL_POLICIES] = Field(
         None, description="When its image and its hf: model are pulled: missing, always or never. Default missing."
     )
-    cpuset: Cpuset | None = Field(
-        None, description="The CPUs it may run on: 0-3 or 0,2,4-7. The number of threads follows from it."
-    )
-    cpu_shares: Annotated[int | None, *whole_number(2, 262144)] = Field(
-        None, description="Its weight when CPUs are contended; Docker's normal is 1024."
-    )
+    cpuset: Cpus = None
+    cpu_shares: CpuShares = None
     memory: Memory | None = Field(None, description="The most memory it may take: 6GiB, 512MiB, 8g, in powers of 1024.")
     shm_size: Size | None = Field(
         None, description="Size of /dev/shm: 1GiB, 64m, in powers of 1024. Default 64 MiB, Docker's own."
     )
-    restart: Annotated[RestartPolicy | None, *RESTART_POLICIES] = Field(
-        None, description="What Docker does when it ends: no, always, on-failure or unless-stopped (the default)."
-    )
-    stop_grace: Duration | None = Field(
-        None, description="How long a busy server may take to stop: 10s, 2m. Default 10s."
-    )
+    restart: Restart = None
+    stop_grace: StopGrace = None
     stop_grace_s: Annotated[int | None, *whole_number(1, 86_400)] = Field(
         None, description="The same as stop_grace, as a number of seconds."
     )
     container_name: Name | None = Field(None, description="The container's name. Default STACK-MODEL.")
     env: dict[str, Text] | None = Field(None, description="Variables of the container; merged with those of defaults.")
-    labels: dict[str, Text] | None = Field(None, description="Labels of the container; merged with those of defaults.")
-    volumes: list[Annotated[Volume, *read_by(compound.volume, type="string")]] | None = Field(
-        None, description="Further mounts: `./folder:/inside:ro` or `volume-name:/inside`."
-    )
-    networks: Networks | None = Field(
-        None, description="Further networks that exist already: a list, or `name: {external: true}`."
-    )
-    log: LogKeys | None = Field(None, description="The engine's log driver and rotation.")
+    labels: Labels = None
+    volumes: Mounts = None
+    networks: JoinedNetworks = None
+    log: Log = None
     extra_args: list[Text] | None = Field(
         None, description="Arguments for the server as they are, one word an item, checked against the image's --help."
     )

@@ -6,24 +6,28 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from homellm.domain.stack import LogSource, PullPolicy, RestartPolicy, Volume
+from homellm.domain.stack import LogSource, PullPolicy, Volume
 from homellm.loading import compound, ollama_values
 from homellm.loading.key_types import (
     FLASH_ATTENTION,
     PULL_POLICIES,
-    RESTART_POLICIES,
-    Bind,
-    Cpuset,
+    Cpus,
+    CpuShares,
     Duration,
     Flag,
     Image,
+    JoinedNetworks,
     Keys,
-    LogKeys,
+    Labels,
+    Log,
     Memory,
+    Mounts,
     Name,
-    Networks,
-    Port,
+    PublishedOn,
+    PublishedPort,
+    Restart,
     Size,
+    StopGrace,
     Text,
     one_word,
     read_by,
@@ -45,10 +49,8 @@ class OllamaKeys(Keys):
     log_from: Annotated[LogSource | None, *read_by(ollama_values.log_from, type="string")] = Field(
         None, description="Where the log of that Ollama is: journal, journal:UNIT, docker:CONTAINER, or a file."
     )
-    port: Port | None = Field(
-        None, description="The port published on the host. Left out, only containers of the stack's network reach it."
-    )
-    bind: Bind | None = Field(None, description="The address the port is published on. Default 127.0.0.1.")
+    port: PublishedPort = None
+    bind: PublishedOn = None
     store: Annotated[Volume | None, *read_by(ollama_values.store, type="string")] = Field(
         None, description="The folder or volume:NAME that holds `models`. Default: the volume STACK-SERVER."
     )
@@ -79,23 +81,17 @@ class OllamaKeys(Keys):
         None, description="Settings of its llama-server that Ollama itself does not pass: `{cache_reuse: 256}`."
     )
     gpu: Name | None = Field(None, description="The name of a GPU under gpus. Default: the one that its models name.")
-    cpuset: Cpuset | None = Field(None, description="The CPUs it may run on. The number of threads follows from it.")
-    cpu_shares: Annotated[int | None, *whole_number(2, 262144)] = Field(
-        None, description="Its weight when CPUs are contended; Docker's normal is 1024."
-    )
+    cpuset: Cpus = None
+    cpu_shares: CpuShares = None
     memory: Memory | None = Field(None, description="The most memory it may take, all its models together.")
-    restart: Annotated[RestartPolicy | None, *RESTART_POLICIES] = Field(
-        None, description="What Docker does when it ends. Default unless-stopped."
-    )
-    stop_grace: Duration | None = Field(None, description="How long it may take to stop. Default 10s.")
+    restart: Restart = None
+    stop_grace: StopGrace = None
     pull: Annotated[PullPolicy | None, *PULL_POLICIES] = Field(
         None, description="When the image is pulled: missing, always or never. Default missing."
     )
     container_name: Name | None = Field(None, description="The container's name. Default STACK-SERVER.")
     env: dict[str, Text] | None = Field(None, description="Variables of the container.")
-    labels: dict[str, Text] | None = Field(None, description="Labels of the container; merged with those of defaults.")
-    volumes: list[Annotated[Volume, *read_by(compound.volume, type="string")]] | None = Field(
-        None, description="Further mounts: `./folder:/inside:ro` or `volume-name:/inside`."
-    )
-    networks: Networks | None = Field(None, description="Further networks that exist already.")
-    log: LogKeys | None = Field(None, description="The engine's log driver and rotation.")
+    labels: Labels = None
+    volumes: Mounts = None
+    networks: JoinedNetworks = None
+    log: Log = None
