@@ -195,7 +195,7 @@ class ModelFiles(Protocol):
         """The digest of a whole file, in hex. Raises Refused when it cannot be read."""
 
     def stamp(self, path: Path) -> FileStamp | None:
-        """Size and time of the file that stands at a path, links followed; None where none can be seen."""
+        """Size and time of the file at a path, links followed, of a split one all parts; None where none is seen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,12 +68,14 @@ class GgufFiles:
             raise Refused(f"{path} cannot be read: {error.strerror}", id="model-unreadable") from error
 
     def stamp(self, path: Path) -> FileStamp | None:
-        """Size and time of the file that stands at a path, links followed; None where none can be seen."""
+        """Size and time of the file at a path, links followed, of a split one all parts; None where none is seen."""
         try:
-            status = path.stat()
+            found = [one.stat() for one in _paths(path) if one == path or one.exists()]
         except (OSError, ValueError):
             return None
-        return FileStamp(status.st_size, status.st_mtime_ns) if stat.S_ISREG(status.st_mode) else None
+        if not all(stat.S_ISREG(status.st_mode) for status in found):
+            return None
+        return FileStamp(sum(one.st_size for one in found), max(one.st_mtime_ns for one in found))
 
 
 def look_at_one(path: Path) -> Part:
@@ -146,12 +148,21 @@ def _whole(path: Path, first: Part) -> ModelFile:
             state="not-gguf",
             reason=f"it is part {index + 1} of {count}, whose name must end in {right}",
         )
-    paths = [path.with_name(f"{name['prefix']}-{number:05}-of-{count:05}.gguf") for number in range(1, count + 1)]
+    paths = _paths(path)
     if index or path != paths[0]:
         reason = f"it is part {index + 1} of {count}; name the first one, {paths[0].name}"
         return replace(first.file, state="not-gguf", reason=reason)
     parts = [first, *(look_at_one(other) for other in paths[1:])]
     return _together(first, parts, [str(other) for other in paths])
+
+
+def _paths(path: Path) -> list[Path]:
+    """All parts of a split model, by the name of one of them; the file alone where its name tells of none."""
+    name = PART_NAME.fullmatch(path.name)
+    count = int(name["count"]) if name is not None else 0
+    if name is None or not 0 < count <= MAX_PARTS:
+        return [path]
+    return [path.with_name(f"{name['prefix']}-{number:05}-of-{count:05}.gguf") for number in range(1, count + 1)]
 
 
 def _together(first: Part, parts: list[Part], paths: list[str]) -> ModelFile:

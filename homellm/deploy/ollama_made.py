@@ -1,7 +1,8 @@
 """The file that a model of Ollama's was made from: whether what stands there now is another one.
 
 Ollama writes the file anew, so that nothing of its store tells. What is kept is the file's path, size and time, and the
-sha256 that its upload needed. A file that has another time is read once: where it says the same, its time is noted.
+sha256 that its upload needed; of a split model those of all its parts. A file that has another time is read once: where
+it says the same, its time is noted.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from homellm.deploy.job import Job
 from homellm.deploy.ollama_record import ServerRecord, update_server_record
@@ -30,7 +32,7 @@ _ASIDE = "-homellm-old"
 class Origin:
     """How a name of Ollama's came to be. `made` tells that homellm made it, and of what the stack file names now.
 
-    `file` is the file as it is now, its `sha256` empty until it was read; None for a model that is made from another
+    `file` is the file as it is now, without `digests` until it was read; None for a model that is made from another
     one, and for a file that cannot be seen.
     """
 
@@ -53,8 +55,8 @@ def origin(model: Model, name: str, record: ServerRecord, reached: Reached, job:
     if now.size_bytes != kept.size_bytes:
         return Origin(False, record, now)
     emit(Progress(model.name, "creating", f"reading {now.path}, which has another name or date than it had"))
-    now = with_digest(now, model, job)
-    if now.sha256 != kept.sha256:
+    now = with_digests(now, parts_of(model, job), job)
+    if now.digests != kept.digests:
         return Origin(False, record, now)
     return Origin(made, note(name, now, reached, job), now)
 
@@ -81,14 +83,22 @@ def _file_now(model: Model, files: ModelFiles) -> MadeFrom | None:
 
 def _unchanged(now: MadeFrom, kept: MadeFrom) -> bool:
     """By path, size and time."""
-    return replace(now, sha256=kept.sha256) == kept
+    return replace(now, digests=kept.digests) == kept
 
 
-def with_digest(file: MadeFrom, model: Model, job: Job) -> MadeFrom:
-    """The file with its sha256, read unless that is known. Raises Interrupted, and Refused."""
-    if file.sha256 or model.source.path is None:
+def with_digests(file: MadeFrom, parts: tuple[Path, ...], job: Job) -> MadeFrom:
+    """The file with the sha256 of each of its parts, read unless they are known. Raises Interrupted, and Refused."""
+    if len(file.digests) == len(parts):
         return file
-    return replace(file, sha256=apart(partial(job.ports.files.sha256, model.source.path), job.scope))
+    return replace(file, digests=tuple(apart(partial(job.ports.files.sha256, part), job.scope) for part in parts))
+
+
+def parts_of(model: Model, job: Job) -> tuple[Path, ...]:
+    """The files that a model is made from: one, or the parts of a split one in their order."""
+    path = model.source.path
+    if path is None:
+        return ()
+    return tuple(Path(part) for part in job.ports.files.look(path).parts) or (path,)
 
 
 def note(name: str, file: MadeFrom | None, reached: Reached, job: Job) -> ServerRecord:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from homellm.deploy.job import Job
-from homellm.deploy.ollama_made import note, old_copy_leaves, origin, with_digest
+from homellm.deploy.ollama_made import note, old_copy_leaves, origin, parts_of, with_digests
 from homellm.deploy.ollama_record import ServerRecord
 from homellm.deploy.ollama_server import Reached
 from homellm.deploy.scope import Scope
@@ -143,19 +143,19 @@ def _make(
         stream = reached.api.create(plan.name, source=plan.source, parameters=parameters, family=plan.family)
         _stream(stream, model.name, job.scope, emit)
         return None
-    path = model.source.path
-    if file is None or path is None:
+    if file is None:
         raise Refused(f"{model.source} cannot be read", hint="Check that it is there.", id="model-missing")
-    file = _upload(model, path, file, reached, job, emit)
+    parts = parts_of(model, job)
+    file = _upload(model, parts, file, reached, job, emit)
     with old_copy_leaves(plan.name, own, reached):
-        files = {path.name: f"sha256:{file.sha256}"}
+        files = {part.name: f"sha256:{one}" for part, one in zip(parts, file.digests, strict=True)}
         stream = reached.api.create(plan.name, files=files, parameters=dict(plan.parameters), family=plan.family)
         _stream(stream, model.name, job.scope, emit)
     return file
 
 
-def _upload(model: Model, path: Path, file: MadeFrom, reached: Reached, job: Job, emit: Emit) -> MadeFrom:
-    """Bring the file into the store as a blob; the file with its digest.
+def _upload(model: Model, parts: tuple[Path, ...], file: MadeFrom, reached: Reached, job: Job, emit: Emit) -> MadeFrom:
+    """Bring the file into the store as a blob, each part of a split one as its own; the file with its digests.
 
     Ollama writes the file anew from that blob, so twice its size is needed until it prunes the first (facts).
     """
@@ -169,10 +169,10 @@ def _upload(model: Model, path: Path, file: MadeFrom, reached: Reached, job: Job
             hint="Free some, or serve the file by runner: llama-server, which reads it where it is.",
             id="disk-full",
         )
-    file = with_digest(file, model, job)
-    digest = f"sha256:{file.sha256}"
-    if not reached.api.has_blob(digest):
-        _stream(reached.api.upload(digest, path), model.name, job.scope, emit)
+    file = with_digests(file, parts, job)
+    for part, one in zip(parts, file.digests, strict=True):
+        if not reached.api.has_blob(f"sha256:{one}"):
+            _stream(reached.api.upload(f"sha256:{one}", part), model.name, job.scope, emit)
     return file
 
 

@@ -84,12 +84,15 @@ class StoredModel:
 
 @dataclass(frozen=True, slots=True)
 class MadeFrom:
-    """The file that a model was made from, as it was then. `sha256` is that of the whole file, in hex."""
+    """The file that a model was made from, as it was then; of a split one all its parts, `path` being the first.
+
+    `mtime_ns` is that of the newest, counted from the Unix epoch. `digests` are the sha256 of each whole file, in hex.
+    """
 
     path: str
     size_bytes: int
     mtime_ns: int
-    sha256: str = ""
+    digests: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

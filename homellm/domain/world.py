@@ -150,7 +150,10 @@ class Listener:
 
 
 class FileStamp(NamedTuple):
-    """What tells without reading a file that it may have changed; `mtime_ns` counts from the Unix epoch."""
+    """What tells without reading a model's files that they may have changed: all bytes, and the newest time.
+
+    `mtime_ns` counts from the Unix epoch.
+    """
 
     size_bytes: int
     mtime_ns: int

@@ -66,7 +66,8 @@ class FakeOllamas:
 
     `version` is what servers say from now on. `loads` are all loads that were asked for. `dies` makes a load fail. A
     model that is unloaded is still seen `lingers` times, as the real one answers before it is done. `blobs` are what
-    was uploaded, `calls` what of its API changed the store, in order; `cut` is raised by the next upload or create.
+    was uploaded, `calls` what of its API changed the store, in order, `created` the files of each create; `cut` is
+    raised by the next upload or create.
     """
 
     state: FakeState
@@ -80,6 +81,7 @@ class FakeOllamas:
     leaving: dict[str, int] = field(default_factory=dict)
     blobs: set[str] = field(default_factory=set)
     calls: list[str] = field(default_factory=list)
+    created: list[dict[str, str]] = field(default_factory=list)
     cut: BaseException | None = None
     folders: list[Path] = field(default_factory=list)
     registry: tuple[StoredModel, ...] = ()
@@ -178,10 +180,11 @@ class FakeApi:
         """From files alone: a blob of another digest, and the upload pruned, as the real one does."""
 
         def make() -> None:
-            (blob,) = (files or {}).values()
-            if blob not in self.ollamas.blobs:
-                raise OllamaFailed(f"no blob {blob}")
-            self.ollamas.blobs.remove(blob)
+            self.ollamas.created.append(dict(files or {}))
+            for blob in (files or {}).values():
+                if blob not in self.ollamas.blobs:
+                    raise OllamaFailed(f"no blob {blob}")
+                self.ollamas.blobs.remove(blob)
             self.put(
                 replace(stored(model, "0", "lfm2"), digest=f"made{blob[-60:]}", blob=f"blobs/sha256-{blob[-60:]}made")
             )

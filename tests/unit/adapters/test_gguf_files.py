@@ -255,3 +255,24 @@ def test_a_split_model_whose_parts_were_renamed(tmp_path: Path) -> None:
     file = FILES.look(other)
     assert file.state == "not-gguf"
     assert "-00001-of-00003.gguf" in file.reason
+
+
+class TestStamp:
+    def test_size_and_time_of_what_a_link_leads_to(self, tmp_path):
+        (tmp_path / "m.gguf").write_bytes(b"12345")
+        os.utime(tmp_path / "m.gguf", ns=(1, 1_700_000_000_123_456_789))
+        (tmp_path / "link.gguf").symlink_to("m.gguf")
+        assert GgufFiles().stamp(tmp_path / "link.gguf") == (5, 1_700_000_000_123_456_789)
+
+    def test_of_all_parts_together(self, tmp_path):
+        for number in (1, 2):
+            part = tmp_path / f"m-{number:05}-of-00002.gguf"
+            part.write_bytes(b"x" * number)
+            os.utime(part, ns=(1, number * 10**9))
+        assert GgufFiles().stamp(tmp_path / "m-00001-of-00002.gguf") == (3, 2 * 10**9)
+        (tmp_path / "m-00002-of-00002.gguf").unlink()
+        assert GgufFiles().stamp(tmp_path / "m-00001-of-00002.gguf") == (1, 10**9)
+
+    def test_of_nothing(self, tmp_path):
+        assert GgufFiles().stamp(tmp_path) is None
+        assert GgufFiles().stamp(tmp_path / "none.gguf") is None

@@ -45,8 +45,11 @@ class FakeFiles:
         return self.states.get(str(path), ModelFile(str(path), "ok", WEIGHTS, WEIGHTS, WEIGHTS, "llama"))
 
     def stamp(self, path: Path) -> FileStamp | None:
-        content = self.contents.get(str(path))
-        return FileStamp(len(content), self.times_ns.get(str(path), 0)) if content is not None else None
+        parts = self.look(path).parts or (str(path),)
+        if any(part not in self.contents for part in parts):
+            return None
+        newest = max(self.times_ns.get(part, 0) for part in parts)
+        return FileStamp(sum(len(self.contents[part]) for part in parts), newest)
 
     def sha256(self, path: Path) -> str:
         self.hashed.append(str(path))

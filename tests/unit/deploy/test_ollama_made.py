@@ -74,7 +74,7 @@ class TestUp:
             assert (report.state, report.runner) == (State.VERIFIED, "ollama")
         assert lab.ollamas.calls == [f"upload {digest(OLD)}", "create smol:latest"]
         assert (lab.files.hashed, served(lab)) == ([FILE], of(OLD))
-        assert kept(lab) == MadeFrom(FILE, len(OLD), 0, sha256(OLD).hexdigest())
+        assert kept(lab) == MadeFrom(FILE, len(OLD), 0, (sha256(OLD).hexdigest(),))
 
     @pytest.mark.parametrize("content", [NEW, SAME_SIZE])
     def test_another_content_is_made_anew_and_the_old_one_leaves(self, content):
@@ -102,7 +102,19 @@ class TestUp:
         for _ in range(2):
             assert only(lab.up(of_file())).state is State.VERIFIED
         assert (lab.ollamas.calls, lab.loads(), lab.files.hashed) == (calls, loads, [FILE, FILE])
-        assert kept(lab) == MadeFrom(FILE, len(OLD), DAY_NS, sha256(OLD).hexdigest())
+        assert kept(lab) == MadeFrom(FILE, len(OLD), DAY_NS, (sha256(OLD).hexdigest(),))
+
+    def test_all_parts_of_a_split_one_are_uploaded_and_looked_at(self):
+        lab, parts = made_lab(), [f"/models/big-{number:05}-of-00002.gguf" for number in (1, 2)]
+        lab.files.contents |= {parts[0]: OLD, parts[1]: NEW}
+        lab.files.states[parts[0]] = replace(lab.files.look(Path(parts[0])), parts=tuple(parts))
+        lab.up(of_file(parts[0]))
+        assert lab.ollamas.calls == [f"upload {digest(OLD)}", f"upload {digest(NEW)}", "create smol:latest"]
+        assert lab.ollamas.created == [{Path(parts[0]).name: digest(OLD), Path(parts[1]).name: digest(NEW)}]
+        assert kept(lab).digests == (sha256(OLD).hexdigest(), sha256(NEW).hexdigest())
+        write(lab, SAME_SIZE, parts[1])
+        lab.up(of_file(parts[0]))
+        assert lab.ollamas.created[1:] == [{Path(parts[0]).name: digest(OLD), Path(parts[1]).name: digest(SAME_SIZE)}]
 
     def test_another_file_of_the_stack_file_is_another_model(self):
         lab = made_lab()
@@ -153,7 +165,7 @@ class TestUp:
         write_server_record(container, "", replace(record, made={"smol:latest": None}), ports)
         assert only(lab.up(of_file())).state is State.VERIFIED
         assert served(lab) == of(OLD)
-        assert kept(lab) == MadeFrom(FILE, len(OLD), 0, sha256(OLD).hexdigest())
+        assert kept(lab) == MadeFrom(FILE, len(OLD), 0, (sha256(OLD).hexdigest(),))
 
     def test_a_copy_whose_name_comes_to_mean_a_file(self):
         lab = OllamaLab()
@@ -218,7 +230,7 @@ def test_a_record_of_names_alone_is_read():
     ports = lab.ports()
     ports.state.put("http://x", b'{"made": ["smol:latest", 3]}')
     assert read_server_record(None, "http://x", ports).made == {"smol:latest": None}
-    file = MadeFrom(FILE, 3, 4, "ab")
+    file = MadeFrom(FILE, 3, 4, ("ab", "cd"))
     write_server_record(None, "http://x", ServerRecord(made={"a": file, "b": None}), ports)
     assert read_server_record(None, "http://x", ports).made == {"a": file, "b": None}
     ports.state.put("http://x", b'{"made": {"a": {"path": 3}, "b": 7}}')
