@@ -39,6 +39,9 @@ _ONE_SHOT_SINCE = (1, 41)
 _REMOVAL_WAIT_S = 10
 _POLL_S = 0.2
 _TRANSPORT = (RequestException, HTTPError, DockerException, OSError)
+#: Connections kept for later. By a Unix socket the library keeps so many for every URL that was ever asked, and fills
+#: each of its pools beforehand; elsewhere all threads share one pool.
+_KEPT, _KEPT_BY_SOCKET = 64, 2
 
 
 def connect(
@@ -359,12 +362,12 @@ def _client(address: Address, timeout_s: float) -> APIClient:
     try:
         if address.socket:
             knock(address.socket, timeout_s)
-        return _Client(
+        client = _Client(
             base_url=address.url,
             tls=_tls(address),
             timeout=_seconds(timeout_s),
             use_ssh_client=True,
-            max_pool_size=64,
+            max_pool_size=_KEPT_BY_SOCKET if address.socket else _KEPT,
         )
     except InvalidVersion as error:
         raise not_an_engine(address, str(error)) from error
@@ -375,6 +378,9 @@ def _client(address: Address, timeout_s: float) -> APIClient:
         if isinstance(cause, APIError | ValueError | KeyError):
             raise not_an_engine(address, str(cause)) from error
         raise unreachable(address, error, timeout_s=timeout_s) from error
+    # No proxy and no .netrc concerns a socket of this machine, and the library would go through them for every call.
+    client.trust_env = address.socket is None
+    return client
 
 
 def _tls(address: Address) -> TLSConfig | bool:

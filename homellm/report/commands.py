@@ -17,6 +17,8 @@ _COMMAND = re.compile(
 )
 #: Where messages stand in reports, problems and events; everything else is data.
 _SPOKEN = frozenset(("hint", "message", "notes", "text"))
+#: Where a report keeps what it was made of, which nobody prints.
+_EVIDENCE = "seen"
 
 T = TypeVar("T")
 
@@ -49,7 +51,8 @@ class Commands:
             return tuple(self._written(inner, spoken=spoken) for inner in value)
         if not is_dataclass(value) or isinstance(value, type):
             return value
-        given = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        said = (field.name for field in fields(value) if field.init and field.name != _EVIDENCE)
+        given = {name: getattr(value, name) for name in said}
         new = {name: self._written(inner, spoken=name in _SPOKEN) for name, inner in given.items()}
         changed = {name: inner for name, inner in new.items() if inner is not given[name] and inner != given[name]}
         return replace(value, **changed) if changed else value

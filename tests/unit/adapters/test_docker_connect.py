@@ -25,11 +25,12 @@ from tests.unit.adapters.docker_homes import write_config, write_context
 
 
 class Listener:
-    """A socket that accepts, reads and gives the answer it was told, or none at all."""
+    """A socket that accepts, reads and gives the answer it was told, or none at all. `heard` is what it was asked."""
 
     def __init__(self, path: Path, answer: bytes | None) -> None:
         self._answer = answer
         self._open: list[socket.socket] = []
+        self.heard: list[str] = []
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.bind(str(path))
         self._socket.listen()
@@ -43,7 +44,8 @@ class Listener:
             except OSError:
                 return
             self._open.append(connection)
-            if self._answer is not None and connection.recv(65536):
+            if self._answer is not None and (asked := connection.recv(65536)):
+                self.heard.append(asked.decode())
                 connection.sendall(self._answer)
                 connection.shutdown(socket.SHUT_RDWR)
 
@@ -210,6 +212,23 @@ class TestOddEngines:
         assert "tcp://127.0.0.1:1" in message
 
 
+def test_a_socket_of_this_machine_is_nobodys_proxy_and_gets_no_password(
+    default_socket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "netrc").write_text("machine localhost login me password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
+    body = b'{"ApiVersion": "1.41"}'
+    listener = Listener(default_socket, b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+    client = _client(Address(f"unix://{default_socket}"), 5)
+    assert client.info() == {"ApiVersion": "1.41"}
+    listener.close()
+    client.close()
+    assert "GET /v1.41/info " in listener.heard[-1]
+    assert "Authorization" not in listener.heard[-1]
+
+
 def test_the_ca_of_an_engine_is_not_replaced_by_one_of_the_environment(
     default_socket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +239,7 @@ def test_the_ca_of_an_engine_is_not_replaced_by_one_of_the_environment(
     client.close()
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/ca-of-the-company.pem")
     client.verify = "/ca-of-the-engine.pem"
+    client.trust_env = True  # as it is for an engine over a network
     assert client.merge_environment_settings("https://far:2376", {}, None, None, None)["verify"] == client.verify
 
 
