@@ -72,7 +72,7 @@ def looks_changed(model: Model, name: str, record: ServerRecord, files: ModelFil
         return ""
     newer = kept.path == now.path and now.mtime_ns > kept.mtime_ns
     why = "is newer than what Ollama serves" if newer else "is not the file that Ollama's model was made from"
-    return f"{now.path} {why}; homellm up compares them, and makes the model anew."
+    return f"{now.path} {why}; homellm up compares them, and makes it anew where they differ."
 
 
 def _file_now(model: Model, files: ModelFiles) -> MadeFrom | None:

@@ -210,7 +210,7 @@ class TestLooks:
         write(lab, NEW)
         hashed = lab.files.hashed.copy()
         assert self.check(lab).notes == (
-            f"{FILE} is newer than what Ollama serves; homellm up compares them, and makes the model anew.",
+            f"{FILE} is newer than what Ollama serves; homellm up compares them, and makes it anew where they differ.",
         )
         assert lab.files.hashed == hashed
         lab.up(of_file())
