@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from homellm.cli import streams, wiring
 from homellm.cli.run_verb import Call, Emit, Table
+from homellm.cli.stack_file import locate
 from homellm.domain.events import Event, ModelFinished, Note, StackOpened
 from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.verdicts import State
@@ -20,6 +21,7 @@ from homellm.errors import ExitCode
 from homellm.report.encoding import fit
 from homellm.report.plain import PlainSink
 from homellm.report.stream import Output, coloured
+from homellm.unchanged.files import FileFacts, of_files
 from homellm.unchanged.keep import Begun, Proved, begin, keep
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class Witnessed:
     table: Table
     begun: Begun | None
     call: Call | None = None
+    files: FileFacts | None = None
     report: StackReport | None = None
     opened: StackOpened | None = None
     warned: bool = False
@@ -50,16 +53,27 @@ class Witnessed:
     @classmethod
     def start(cls, common: Common, typed: Commands, table: Table, *, usual: bool) -> Witnessed:
         """Before anything is read. `usual` is False where options ask for more than that all is as declared."""
-        begun = begin(sys.argv[1:], os.environ, sys.stdout)
+        begun = begin(sys.argv[1:], os.environ, sys.stdout, locate(common.file, os.environ))
         return cls(common, typed, table, begun if usual else None)
 
     def run(self, call: Call, act: Act) -> StackReport:
         """Carry the verb out, and notice what it tells."""
         if self.begun is None:
             return act(call.emit)
+        with contextlib.suppress(Exception):  # then nothing is kept
+            self.files = self._deciding(call, os.environ)
         self.call = call
         self.report = act(lambda event: self._notice(event, call.emit))
         return self.report
+
+    def _deciding(self, call: Call, environ: Mapping[str, str]) -> FileFacts:
+        """The files that decide what is served, as they are before they are read."""
+        from homellm.deploy.pull_models import locate as locate_models
+        from homellm.unchanged.sources import deciding
+
+        stack = locate_models(call.stack, call.ports.hub)
+        models = [model for model in stack.models if not call.only or model.name in call.only]
+        return of_files(map(str, deciding(models, wiring.hub_cache(environ), environ)))
 
     def _notice(self, event: Event, emit: Emit) -> None:
         match event:
@@ -78,21 +92,18 @@ class Witnessed:
                 self._keep(self.begun, os.environ)
 
     def _keep(self, begun: Begun, environ: Mapping[str, str]) -> None:
-        from homellm.deploy.pull_models import locate
-        from homellm.unchanged.sources import deciding
-
-        call, report = self.call, self.report
-        if call is None or report is None or report.engine is None or report.problems or report.removed:
+        call, report, files = self.call, self.report, self.files
+        if call is None or files is None or report is None or report.engine is None:
             return
-        stack = locate(call.stack, call.ports.hub)
-        models = [model for one in report.models if (model := stack.model(one.name)) is not None]
+        if report.problems or report.removed:
+            return
+        models = [model for one in report.models if (model := call.stack.model(one.name)) is not None]
         looks = [self._again(model, one) for model, one in zip(models, report.models, strict=True)]
         found = [look for look in looks if look is not None]
         if len(found) < len(report.models):
             return
-        files = deciding(models, wiring.hub_cache(environ), environ)
         printed = self._printed(replace(report, models=tuple(again for _, again in found)))
-        keep(begun, environ, stack, report.engine, tuple(proved for proved, _ in found), files, printed)
+        keep(begun, environ, call.stack, report.engine, tuple(proved for proved, _ in found), files, printed)
 
     def _again(self, model: Model, report: ModelReport) -> tuple[Proved, ModelReport] | None:
         """What of a model was proved, and what the next `up` tells of it; None unless both are without a blemish."""

@@ -8,6 +8,12 @@ import sys
 
 from homellm.unchanged.digest import digest
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FileFacts = dict[str, list[str | int]]
+
 #: As many links as the kernel follows in one path (path_resolution(7)).
 _MOST_LINKS = 40
 #: No stack file is larger (cli.stack_file).
@@ -33,6 +39,11 @@ def file_facts(path: str) -> list[str | int]:
     return [folder, *links, *inode(path)]
 
 
+def of_files(paths: Iterable[str]) -> FileFacts:
+    """The same of several files, by path."""
+    return {path: file_facts(path) for path in paths}
+
+
 def inode(path: str) -> list[str | int]:
     """Device, inode, kind and mode, owners, size and times of what stands at a path, all links followed."""
     try:
@@ -41,14 +52,6 @@ def inode(path: str) -> list[str | int]:
         return ["absent"]
     kept = (found.st_dev, found.st_ino, found.st_mode, found.st_uid, found.st_gid, found.st_size)
     return [*kept, found.st_mtime_ns, found.st_ctime_ns]
-
-
-def changed_ns(path: str) -> int:
-    """When the inode at a path was last changed in any way, in nanoseconds of the Unix epoch; 0 for no file."""
-    try:
-        return os.stat(path).st_ctime_ns
-    except (OSError, ValueError):
-        return 0
 
 
 def content(path: str) -> str:

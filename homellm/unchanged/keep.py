@@ -2,7 +2,7 @@
 
 Kept is only what is proved to be what was judged. The look that is taken here comes after the ordinary one, and much
 may happen in between; so what it sees must read, in the domain's words, like the evidence that the verdicts rest on,
-and no file may have been touched since this run began.
+and every file must be as it was before anything was read.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import os
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -24,16 +23,14 @@ from homellm.domain.stack import Model, Stack
 from homellm.domain.world import Container, EngineInfo
 from homellm.unchanged import call, store
 from homellm.unchanged.engine import Seen
-from homellm.unchanged.files import changed_ns, code_facts
-from homellm.unchanged.look import far, near
+from homellm.unchanged.files import FileFacts, code_facts
+from homellm.unchanged.look import far, near, stack_facts
 from homellm.unchanged.machine import machine_facts
 
 #: Every name that could be one of a variable (loading.interpolate); one too many costs nothing.
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
 #: A name of an image that stands in a URL as it is: all that there are (reference grammar of distribution).
 _IMAGE = re.compile(r"[\w./:@-]+", re.ASCII)
-#: The kernel's times of files lag behind the clock by a tick (10 ms at most, CONFIG_HZ).
-_TICK_NS = 50_000_000
 #: The engine writes the time of a file that has none as 1970: of such a record no later writing could be told.
 _NO_TIME_S = 86400.0
 
@@ -43,9 +40,9 @@ class Begun:
     """What was there before anything was read: `path` is where this command line's witness is kept."""
 
     path: str
-    at_ns: int
     code: list[str]
     machine: dict[str, str]
+    file: list[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +55,17 @@ class Proved:
     until_ns: int
 
 
-def begin(argv: list[str], environ: Mapping[str, str], stdout: TextIO | None) -> Begun | None:
-    """Begin an `up` of the ordinary way: forget what was kept for it. None for one of which nothing may be kept."""
+def begin(argv: list[str], environ: Mapping[str, str], stdout: TextIO | None, file: Path) -> Begun | None:
+    """Begin an `up` of the ordinary way: forget what was kept for it. None for one of which nothing may be kept.
+
+    `file` is the stack file, which is not read yet.
+    """
     if stdout is None or not call.is_candidate(argv, environ):
         return None
     try:
         path = os.path.join(call.folder(environ), f"{call.key(argv, environ, stdout)}.json")
         store.forget(path)
-        return Begun(path, time.time_ns(), code_facts(), machine_facts())
+        return Begun(path, code_facts(), machine_facts(), stack_facts(str(file.absolute())))
     except (OSError, ValueError):
         return None
 
@@ -76,12 +76,13 @@ def keep(
     stack: Stack,
     engine: EngineInfo,
     proved: tuple[Proved, ...],
-    files: tuple[Path, ...],
+    files: FileFacts,
     printed: bytes,
 ) -> bool:
     """Keep that all of `proved` is so, and what an `up` that finds it unchanged prints; whether it was kept.
 
-    `files` are those that decide which file a model is, and which engine is asked. Raises what `far` raises.
+    `files` are those that decide what a model is and which engine is asked, as they were before they were read. Raises
+    what `far` raises.
     """
     plain = all(_IMAGE.fullmatch(one.model.image) for one in proved)
     if not plain or not engine.address.startswith("unix://") or not all(map(_is_sure, proved)):
@@ -89,10 +90,9 @@ def keep(
     subject = _subject(stack, engine, proved, files)
     facts: dict[str, Any] = {"near": near(subject, environ)}
     facts["far"], seen = far(subject)
-    since = begun.at_ns - _TICK_NS
-    untouched = all(changed_ns(path) < since for path in (subject["file"], *subject["files"]))
-    same = (facts["near"]["code"], facts["near"]["machine"]) == (begun.code, begun.machine)
-    if not (untouched and same and _is_judged(seen, facts["far"], subject, engine, proved)):
+    before = {"code": begun.code, "machine": begun.machine, "file": begun.file, "files": files}
+    untouched = all(facts["near"][name] == then for name, then in before.items())
+    if not (untouched and _is_judged(seen, facts["far"], subject, engine, proved)):
         return False
     store.write(begun.path, {"subject": subject, "facts": facts, "printed": base64.b64encode(printed).decode()})
     return True
@@ -109,13 +109,13 @@ def _is_sure(one: Proved) -> bool:
     return whole and not reloads and model.runner == "llama-server" and model.pull != "always"
 
 
-def _subject(stack: Stack, engine: EngineInfo, proved: tuple[Proved, ...], files: tuple[Path, ...]) -> dict[str, Any]:
+def _subject(stack: Stack, engine: EngineInfo, proved: tuple[Proved, ...], files: FileFacts) -> dict[str, Any]:
     file = str(stack.file)
     return {
         "stack": stack.name,
         "file": file,
         "variables": sorted(set(_VARIABLE.findall(stack.file.read_text("utf-8-sig")))),
-        "files": sorted({str(path) for path in files}),
+        "files": sorted(files),
         "socket": engine.address.removeprefix("unix://"),
         "engine": engine.id,
         "root": engine.root_dir,

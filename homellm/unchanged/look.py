@@ -17,11 +17,16 @@ def near(subject: dict[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
     """Facts that cost nobody anything: the program, the stack file and its variables, other files, the machine."""
     return {
         "code": files.code_facts(),
-        "file": [files.file_facts(subject["file"]), files.content(subject["file"])],
+        "file": stack_facts(subject["file"]),
         "variables": call.variables(subject["variables"], environ),
-        "files": {path: files.file_facts(path) for path in subject["files"]},
+        "files": files.of_files(subject["files"]),
         "machine": machine.machine_facts(),
     }
+
+
+def stack_facts(file: str) -> list[Any]:
+    """A stack file: it is small enough to be read."""
+    return [files.file_facts(file), files.content(file)]
 
 
 def far(subject: dict[str, Any]) -> tuple[dict[str, Any], engine.Seen]:

@@ -302,13 +302,28 @@ def test_a_damaged_witness_is_none(bench: Bench) -> None:
     assert is_short(bench.up())
 
 
+def test_a_real_server_is_confirmed_by_what_it_answers(bench: Bench, llama_image: str, smollm2: Path) -> None:
+    """With locked weights, a cpuset of its own and a key: all that verdicts rest on /proc and a header for."""
+    bench.declare(
+        source=f"gguf:{smollm2}", image=llama_image, parallel=3, ctx=2048, mlock=True, cpuset="0", api_key="${KEY}"
+    )
+    first = bench.up(KEY="k")
+    assert first.code == 0, first
+    second, ordinary = bench.up(KEY="k"), bench.up(KEY="k", HOMELLM_NO_SHORT_CUT="1")
+    assert is_short(second)
+    assert said(second) == said(ordinary)
+    assert "3 × 2048" in second.stdout
+    bench.api.restart(bench.container, timeout=10)
+    assert not is_short(bench.up(KEY="k"))
+
+
 def test_a_model_of_a_hub_is_one_of_files_once_it_is_here(bench: Bench) -> None:
     with hub_server() as hub:
         hub.add("test/tiny", {"tiny-Q8_0.gguf": bench.model})
         bench.cli.env["HF_ENDPOINT"] = hub.endpoint
         bench.declare(source="hf:test/tiny:Q8_0")
         assert bench.up().code == 0
-    assert not is_short(bench.up()), "files that came while it ran are looked at once more"
+    assert not is_short(bench.up()), "what came while it ran is looked at once more"
     assert is_short(bench.up())
     (branch,) = (bench.cli.folder / "xdg_cache_home").glob("huggingface/hub/models--test--tiny/refs/main")
     branch.write_text("b" * 40)

@@ -46,7 +46,7 @@ class Kept:
 def kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Kept:
     found = Kept()
     monkeypatch.setattr(witnessed, "keep", found)
-    monkeypatch.setattr(witnessed, "begin", lambda *_: Begun("path", 0, [], {}))
+    monkeypatch.setattr(witnessed, "begin", lambda *_: Begun("path", [], {}, []))
     monkeypatch.setenv("HOME", str(tmp_path))
     return found
 
@@ -91,7 +91,7 @@ def test_what_is_kept_is_what_the_next_up_prints(kept: Kept) -> None:
     assert begun.path == "path"
     assert (stack.name, proved.container, proved.model) == ("nuc", "nuc-smol", DECLARED)
     assert engine == lab.engine.info()
-    assert Path("/models/smol.gguf") in files
+    assert "/models/smol.gguf" in files
     assert proved.until_ns > 0
 
 

@@ -24,6 +24,7 @@ from homellm.domain.evidence import Evidence, Props
 from homellm.domain.stack import Model, Source, Stack
 from homellm.domain.world import Process
 from homellm.unchanged.confirm import confirmed
+from homellm.unchanged.files import FileFacts, of_files
 from homellm.unchanged.keep import Begun, Proved, begin, keep
 
 RECORDED = json.loads((Path(__file__).parents[2] / "fixtures" / "engine-20.10.json").read_text())
@@ -169,19 +170,23 @@ class Scene:
         return Evidence(**(seen | more))
 
     def begin(self) -> Begun:
-        """The beginning of an ordinary `up`, long after everything was written."""
-        begun = begin(self.argv, self.environ, self.stdout)
+        """The beginning of an ordinary `up`."""
+        begun = begin(self.argv, self.environ, self.stdout, self.file)
         assert begun is not None
-        return Begun(begun.path, begun.at_ns + 10**12, begun.code, begun.machine)
+        return begun
+
+    def files(self) -> FileFacts:
+        """The files that decide, as they are now."""
+        return of_files([str(self.model_file), str(self.docker_config)])
 
     def proved(self, evidence: Evidence | None = None, until: datetime | None = None) -> Proved:
         until = until or datetime.now(UTC).replace(year=2100)
         return Proved(self.model, evidence or self.evidence(), "nuc-m0", int(until.timestamp() * 1e9))
 
-    def keep(self, begun: Begun | None = None, proved: Proved | None = None) -> bool:
+    def keep(self, begun: Begun | None = None, proved: Proved | None = None, files: FileFacts | None = None) -> bool:
         engine = docker_parse.engine_info(self.docs["info"], address=f"unix://{self.folder / 'docker.sock'}")
         stack = Stack("nuc", self.file, (self.model,))
-        files = (self.model_file, self.docker_config)
+        files = files or self.files()
         return keep(begun or self.begin(), self.environ, stack, engine, (proved or self.proved(),), files, self.printed)
 
     def confirm(self) -> bytes | None:

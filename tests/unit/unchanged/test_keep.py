@@ -16,7 +16,7 @@ from homellm.adapters import docker_parse
 from homellm.domain.evidence import Evidence, Props
 from homellm.domain.world import Process
 from homellm.unchanged import call, store
-from homellm.unchanged.keep import Begun, begin
+from homellm.unchanged.keep import begin
 from tests.unit.unchanged.scene import PRINTED, Scene
 from tests.unit.unchanged.test_confirm import OTHER, listed
 
@@ -151,15 +151,40 @@ def test_what_time_alone_changes_does_not_matter(scene: Scene) -> None:
     assert scene.confirm() == PRINTED
 
 
-@pytest.mark.parametrize("which", ["file", "model_file"])
-def test_a_file_that_was_touched_while_it_was_read_is_not_kept(scene: Scene, which: str) -> None:
+def touch(scene: Scene) -> None:
+    os.utime(scene.model_file)
+
+
+def lead_elsewhere(scene: Scene) -> None:
+    """Behind a link there is another file, which is older than all of this."""
+    scene.model_file.unlink()
+    scene.model_file.symlink_to(scene.folder / "older.gguf")
+
+
+def move_folder(scene: Scene) -> None:
+    folder = scene.docker_config.parent
+    folder.rename(folder.with_name("before"))
+    folder.with_name("older").rename(folder)
+
+
+@pytest.mark.parametrize("change", [touch, lead_elsewhere, move_folder])
+def test_a_file_that_changed_while_it_was_read_is_not_kept(scene: Scene, change: Callable[[Scene], None]) -> None:
     """Nobody knows whether the old or the new one was judged."""
-    path: Path = getattr(scene, which)
+    (scene.folder / "older.gguf").write_bytes(b"GGUF")
+    for name in ("docker", "older"):
+        (scene.folder / name).mkdir()
+        (scene.folder / name / "config.json").write_text("{}")
+    begun, before = scene.begin(), scene.files()
+    change(scene)
+    assert not scene.keep(begun, files=before)
+    assert scene.keep(begun)
+
+
+def test_a_stack_file_that_changed_while_it_was_read_is_not_kept(scene: Scene) -> None:
     begun = scene.begin()
-    os.utime(path)
-    touched = Begun(begun.path, path.stat().st_ctime_ns, begun.code, begun.machine)
-    assert not scene.keep(touched)
-    assert scene.keep(Begun(begun.path, path.stat().st_ctime_ns + 10**9, begun.code, begun.machine))
+    scene.file.write_text(scene.file.read_text() + "# more\n")
+    assert not scene.keep(begun)
+    assert scene.keep()
 
 
 @pytest.mark.parametrize("which", [{"code": ["other"]}, {"machine": {"texts": "other"}}])
@@ -191,12 +216,12 @@ def test_an_engine_that_is_not_reached_by_a_socket_is_not_kept(scene: Scene) -> 
     from homellm.unchanged.keep import keep  # noqa: PLC0415
 
     stack = Stack("nuc", scene.file, (scene.model,))
-    assert not keep(scene.begin(), scene.environ, stack, engine, (scene.proved(),), (), PRINTED)
+    assert not keep(scene.begin(), scene.environ, stack, engine, (scene.proved(),), {}, PRINTED)
 
 
 def test_an_ordinary_up_forgets_first(scene: Scene) -> None:
     assert scene.keep()
-    begin(scene.argv, scene.environ, scene.stdout)
+    begin(scene.argv, scene.environ, scene.stdout, scene.file)
     assert scene.confirm() is None
 
 
