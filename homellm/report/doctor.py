@@ -10,7 +10,7 @@ from homellm.gpu import describe, title
 from homellm.report import words
 from homellm.report.json_report import Document, error_document, problem_document
 from homellm.report.layout import clean, clean_lines, columns, flat, hang
-from homellm.report.problems import problems_text
+from homellm.report.problems import message_lines, problems_text
 from homellm.report.tables import join_blocks
 
 _APIS = {"cuda": "CUDA", "vulkan": "Vulkan", "rocm": "ROCm"}
@@ -208,7 +208,7 @@ def _merged(problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
 
 def _advice(problem: Problem, width: int | None) -> list[str]:
     where = f"{clean(problem.model)}: " if problem.model else ""
-    first, *more = clean_lines(problem.message) or [problem.id]
+    first, *more = message_lines(problem)
     texts = [words.sentence(f"{where}{first}"), *more, *clean_lines(problem.hint)]
     return hang(words.WARN, texts, width=width)
 

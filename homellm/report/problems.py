@@ -13,7 +13,7 @@ _LINES = 20
 
 def problem_text(problem: Problem, *, width: int | None = None) -> str:
     """`error: message`, the place in the file with a caret under it where there is one, and the hint."""
-    first, *more = _message(problem)
+    first, *more = message_lines(problem)
     lines = wrap(_placed(problem) + first, width=width, first="error: ", rest=_INDENT)
     lines += [_INDENT + line for line in more]
     if problem.excerpt:
@@ -23,7 +23,7 @@ def problem_text(problem: Problem, *, width: int | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _message(problem: Problem) -> list[str]:
+def message_lines(problem: Problem) -> list[str]:
     """The lines of the message, none longer and no more of them than people read: a server may send a whole page."""
     lines = [words.shortened(line) for line in clean_lines(problem.message)] or [problem.id]
     return lines if len(lines) <= _LINES else [*lines[:_LINES], "…"]
