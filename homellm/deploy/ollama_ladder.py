@@ -20,6 +20,7 @@ from homellm.domain.evidence import OllamaEvidence
 from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model
 from homellm.domain.verdicts import State, Verdict
+from homellm.domain.world import Container
 from homellm.errors import HomellmError, Problem, Refused
 from homellm.health.checks.ollama import judge_ollama, shadow_load
 from homellm.planning.ladder import Asked, End, Key, Outcome, Rung, next_rung
@@ -145,8 +146,7 @@ class _Climb:
         except HomellmError as error:
             self.job.scope.check()
             problems = why_not_loaded(error, self.reached)
-            current = current_of(unit_of(self.model, self.job.stack, self.job.world), self.job)
-            self.reports["ollama"] = failed_report(self.model, problems, current)
+            self.reports["ollama"] = failed_report(self.model, problems, self._current())
             return replace(begun, served=False, problem=problems[0].id, reason=problems[0].message)
         assert self.evidence is not None  # noqa: S101 - _load has put it there
         self.named = replace(self.named, record=remember(self.model, self.named, self.evidence))
@@ -162,6 +162,10 @@ class _Climb:
             reason=next((v.hint for v in self.verdicts if v.id == "slots"), ""),
             line=warned[-1].line if warned else "",
         )
+
+    def _current(self) -> Container | None:
+        """What bears the name of its own container now."""
+        return current_of(unit_of(self.model, self.job.stack, self.job.world), self.job)
 
     def _load(self) -> None:
         """Loads of one server come one after another."""
@@ -242,7 +246,11 @@ class _Climb:
         if carried is None or known is None:
             problem = Problem("no-files", "where its weights are is not known any more", model=self.model.name)
             return failed_report(self.model, (problem,), None)
-        return self._move(self._prepared(carried, str(end.rung)), known)
+        try:
+            carried = self._prepared(carried, str(end.rung))
+        except Refused as error:
+            return failed_report(self.model, error.problems, self._current())
+        return self._move(carried, known)
 
     def _on_ollama(self, end: End) -> ModelReport:
         if self.evidence is None:

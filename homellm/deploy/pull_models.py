@@ -188,7 +188,7 @@ def _far_engine(model: Model, info: EngineInfo) -> Problem:
         "source",
         id="hub-engine-remote",
         message=f"the engine is on another machine ({info.address}), whose files homellm cannot bring",
-        hint=f"Download {model.source} there, and name the file: source: gguf:/path/there/model.gguf",
+        hint=f"Download {model.source} there, and name the file in its place: gguf:/path/there/model.gguf",
     )
 
 

@@ -139,6 +139,17 @@ class TestUp:
         assert (report.state, report.fallback.rung) == (State.VERIFIED, "source")
         assert OTHER_COMMIT in mounted(lab)
 
+    def test_a_repository_that_is_gone_fails_it_and_what_serves_serves_on(self):
+        """As for a model's own source: who asks with every `up` is told, and keeps what runs."""
+        lab = on_hub()
+        lab.up(resorting())
+        before = lab.state.by_name(MOVED).id
+        lab.hub.repos.clear()
+        report = only(lab.up(resorting(pull="always")))
+        assert (report.state, report.container, report.fallback.rung) == (State.FAILED, MOVED, "source")
+        assert report.problems[0].id == "repo-absent"
+        assert lab.state.by_name(MOVED).id == before
+
     def test_a_long_pull_takes_nothing_of_the_time_to_start(self):
         lab = on_hub()
         pull_model = lab.hub.pull
