@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from homellm.domain.steps import PullModel
 from homellm.domain.verdicts import State
 from homellm.errors import ExitCode, PullFailed
 from tests.engine.support.wait import wait_for
+from tests.fakes.engine import Kill, Killed
 from tests.fakes.gguf_bytes import llama
 from tests.fakes.hub import COMMIT
 from tests.fakes.ollama import stored
@@ -29,6 +31,7 @@ REPO, QUANT = "org/hybrid-GGUF", "org/hybrid-GGUF:Q8_0"
 FILE = f"/cache/hub/{REPO}/{COMMIT}/hybrid-Q8_0.gguf"
 SIZE = 4 * 1024**3
 OTHER_COMMIT = "b" * 40
+FEWEST_CALLS = 40
 
 
 def on_hub(rung: str = "source") -> OllamaLab:
@@ -270,6 +273,21 @@ class TestWhatPasses:
         report = only(lab.up(resorting()))
         assert (report.state, report.fallback.rung) == (State.VERIFIED, "source")
         assert [name for name in lab.made() if name.startswith(MOVED)] == [f"{MOVED}.next"]
+
+
+def test_a_kill_at_any_call_costs_no_second_download():
+    for n in itertools.count(1):
+        lab = on_hub()
+        try:
+            lab.up(resorting(), kill=Kill(n, "after"))
+        except Killed:
+            report = only(lab.up(resorting()))
+        else:
+            break
+        assert (report.state, report.fallback.rung, report.slots) == (State.VERIFIED, "source", 3), n
+        assert lab.state.names() == {SERVER: "running", MOVED: "running"}, n
+        assert lab.hub.pulled == [QUANT], n
+    assert n > FEWEST_CALLS, f"only {n} calls were killed"
 
 
 class TestOtherVerbs:
