@@ -122,7 +122,9 @@ def old_copy_leaves(name: str, own: StoredModel, reached: Reached) -> Iterator[N
         yield
         return
     aside = f"{name}{_ASIDE}"
-    reached.api.copy(name, aside)
+    # One that a killed run has left stays: the name itself may mean the new model already.
+    if not any(parse_name(one.name).same(parse_name(aside)) for one in reached.api.list_models()):
+        reached.api.copy(name, aside)
     try:
         yield
         reached.api.unload(aside)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -17,12 +18,14 @@ from homellm.domain.ollama import MadeFrom
 from homellm.domain.stack import Source
 from homellm.domain.verdicts import State
 from homellm.errors import OllamaFailed
+from tests.fakes.engine import Kill, Killed
 from tests.unit.deploy.ollama_lab import MOVED, SERVER, OllamaLab, hybrid
 
 FILE = "/models/smol.gguf"
 OTHER = "/models/other.gguf"
 OLD, NEW, SAME_SIZE = b"old weights", b"newer weights", b"new weights"
 DAY_NS = 86_400 * 10**9
+FEWEST_CALLS = 10
 
 
 def made_lab() -> OllamaLab:
@@ -197,6 +200,38 @@ class TestUp:
         told = [event.text for event in lab.events if isinstance(event, Note)]
         assert told.count(f"gguf:{FILE} is another file than the one that it was started on") == 1
         assert MOVED not in lab.state.names()
+
+
+def test_a_kill_at_any_call_leaves_nothing_old():
+    for n in itertools.count(1):
+        lab = made_lab()
+        lab.up(of_file())
+        write(lab, NEW)
+        try:
+            lab.up(of_file(), kill=Kill(n, "after"))
+        except Killed:
+            report = only(lab.up(of_file()))
+        else:
+            break
+        assert (report.state, served(lab)) == (State.VERIFIED, of(NEW)), n
+        assert kept(lab).digests == (sha256(NEW).hexdigest(),), n
+        assert [model.digest for model in lab.ollamas.models] == of(NEW), n
+    assert n > FEWEST_CALLS, f"only {n} calls were killed"
+
+
+def test_a_name_that_a_killed_run_left_for_the_old_model_goes():
+    """Killed once the name meant the new one: the old one is still in memory, and leaves by its second name alone."""
+    lab = made_lab()
+    lab.up(of_file())
+    write(lab, NEW)
+    api = lab.ollamas.api("http://127.0.0.1:11434")
+    api.copy("smol:latest", "smol:latest-homellm-old")
+    list(api.upload(digest(NEW), Path(FILE)))
+    list(api.create("smol:latest", files={"smol.gguf": digest(NEW)}))
+    assert served(lab) == of(OLD)
+    assert only(lab.up(of_file())).state is State.VERIFIED
+    assert served(lab) == of(NEW)
+    assert [model.digest for model in lab.ollamas.models] == of(NEW)
 
 
 class TestLooks:
