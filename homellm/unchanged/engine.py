@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Where a verification is kept inside a container (deploy.record), and the header in which the engine tells of a file.
 _RECORD = "%2F.homellm.json"
 _STAT = "x-docker-container-path-stat"
-_LABEL_STACK, _LABEL_ROLE, _PROBE = "homellm.stack", "homellm.role", "probe"
+_LABEL_STACK, _LABEL_UNIT, _LABEL_ROLE, _PROBE = "homellm.stack", "homellm.unit", "homellm.role", "probe"
 
 _OF_ENGINE = (
     *("ID", "ServerVersion", "DockerRootDir", "NCPU", "MemTotal", "LoggingDriver", "OperatingSystem"),
@@ -126,7 +126,8 @@ def _beside(listed: list[dict[str, Any]], stack: str, inspected: dict[str, dict[
         if labels.get(_LABEL_ROLE) == _PROBE:
             found["probes"] += [names] if _is_left(entry) else []
         elif labels.get(_LABEL_STACK) == stack:
-            found["stack"].append([entry["Id"], names, entry["State"], entry["ImageID"], digest(labels)])
+            unit = labels.get(_LABEL_UNIT, "")
+            found["stack"].append([entry["Id"], names, unit, entry["State"], entry["ImageID"], digest(labels)])
         if entry["Id"] not in inspected:
             held = (port.get("PublicPort") for port in entry.get("Ports") or () if port.get("Type") == "tcp")
             found["others"] += [[names, port] for port in sorted({port for port in held if port in ports})]

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from homellm.adapters import docker_parse
 from homellm.domain.evidence import Evidence
+from homellm.domain.names import NEXT
 from homellm.domain.stack import Model, Stack
 from homellm.domain.world import Container, EngineInfo
 from homellm.unchanged import call, store
@@ -92,7 +93,7 @@ def keep(
     facts["far"], seen = far(subject)
     before = {"code": begun.code, "machine": begun.machine, "file": begun.file, "files": files}
     untouched = all(facts["near"][name] == then for name, then in before.items())
-    if not (untouched and _is_judged(seen, facts["far"], subject, engine, proved)):
+    if not (untouched and _is_judged(seen, facts["far"], subject, engine, stack, proved)):
         return False
     store.write(begun.path, {"subject": subject, "facts": facts, "printed": base64.b64encode(printed).decode()})
     return True
@@ -135,14 +136,25 @@ def _served(one: Proved) -> dict[str, Any]:
 
 
 def _is_judged(
-    seen: Seen, facts: dict[str, Any], subject: dict[str, Any], engine: EngineInfo, proved: tuple[Proved, ...]
+    seen: Seen,
+    facts: dict[str, Any],
+    subject: dict[str, Any],
+    engine: EngineInfo,
+    stack: Stack,
+    proved: tuple[Proved, ...],
 ) -> bool:
     """Whether what is seen now is what was judged: engine, images, containers, records, servers, processes."""
     if docker_parse.engine_info(seen.info, address=engine.address) != engine:
         return False
-    if facts["engine"]["others"] or facts["engine"]["probes"]:
+    if facts["engine"]["others"] or facts["engine"]["probes"] or not _is_settled(facts["engine"]["stack"], stack):
         return False
     return all(_is_same(one, served["id"], seen, facts) for one, served in zip(proved, subject["served"], strict=True))
+
+
+def _is_settled(containers: list[Any], stack: Stack) -> bool:
+    """Whether no successor is under way, and there is nothing of a model that the stack has not."""
+    declared = {model.name for model in stack.models} | {server.name for server in stack.ollama}
+    return all(unit in declared and not any(name.endswith(NEXT) for name in names) for _, names, unit, *_ in containers)
 
 
 def _is_same(one: Proved, ref: str, seen: Seen, facts: dict[str, Any]) -> bool:
@@ -175,6 +187,7 @@ def _answers(now: dict[str, Any], evidence: Evidence) -> bool:
     props, said = evidence.props, now["props"]
     if props is None or now["health"] != 200:  # noqa: PLR2004 - HTTP's own number
         return False
+    caps = {name: able for name, able in (said["chat_template_caps"] or {}).items() if isinstance(able, bool)}
     return (
         said["total_slots"] == props.total_slots
         and said["n_ctx"] == props.n_ctx
@@ -182,7 +195,7 @@ def _answers(now: dict[str, Any], evidence: Evidence) -> bool:
         and said["model_path"] == props.model_path
         and said["build_info"] == props.build_info
         and said["is_sleeping"] == props.sleeping
-        and (said["chat_template_caps"] or {}) == dict(props.template_caps)
+        and caps == dict(props.template_caps)
     )
 
 

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +14,8 @@ import pytest
 from homellm.adapters import docker_parse
 from homellm.domain.evidence import Evidence, Props
 from homellm.domain.world import Process
-from homellm.unchanged import call, store
-from homellm.unchanged.keep import begin
+from tests.unit.unchanged.changes_far import OTHER, listed
 from tests.unit.unchanged.scene import PRINTED, Scene
-from tests.unit.unchanged.test_confirm import OTHER, listed
 
 #: The record of the recorded container, as its engine told.
 WRITTEN = datetime(2026, 11, 30, 21, 15, 40, 846962, UTC)
@@ -135,6 +132,26 @@ def test_a_port_that_another_publishes_too_is_not_kept(scene: Scene) -> None:
     assert not scene.keep()
 
 
+@pytest.mark.parametrize(("name", "unit"), [("/nuc-m0.next", "m0"), ("/nuc-old", "old")])
+def test_a_successor_or_an_orphan_that_came_meanwhile_is_not_kept(scene: Scene, name: str, unit: str) -> None:
+    listed(scene, Names=[name], Labels={"homellm.stack": "nuc", "homellm.unit": unit})
+    assert not scene.keep()
+
+
+def test_predecessors_are_kept_with_it(scene: Scene) -> None:
+    listed(scene, Names=["/nuc-m0.prev-1"], State="exited", Labels={"homellm.stack": "nuc", "homellm.unit": "m0"})
+    assert scene.keep()
+    assert scene.confirm() == PRINTED
+    scene.docs["list"].pop()
+    assert scene.confirm() is None
+
+
+def test_what_a_template_tells_besides_its_abilities_does_not_matter(scene: Scene) -> None:
+    scene.props["chat_template_caps"] = {"supports_tools": True, "kind": "jinja"}
+    assert scene.keep()
+    assert scene.confirm() == PRINTED
+
+
 def test_containers_of_others_do_not_matter(scene: Scene) -> None:
     assert scene.keep()
     listed(scene, Labels={"homellm.stack": "other"}, Ports=[{"PrivatePort": 1, "PublicPort": 1, "Type": "tcp"}])
@@ -217,51 +234,3 @@ def test_an_engine_that_is_not_reached_by_a_socket_is_not_kept(scene: Scene) -> 
 
     stack = Stack("nuc", scene.file, (scene.model,))
     assert not keep(scene.begin(), scene.environ, stack, engine, (scene.proved(),), {}, PRINTED)
-
-
-def test_an_ordinary_up_forgets_first(scene: Scene) -> None:
-    assert scene.keep()
-    begin(scene.argv, scene.environ, scene.stdout, scene.file)
-    assert scene.confirm() is None
-
-
-def test_a_folder_that_cannot_be_written_is_no_error(scene: Scene) -> None:
-    scene.environ["XDG_CACHE_HOME"] = str(scene.model_file)
-    assert scene.keep() is True
-    assert scene.confirm() is None
-
-
-def test_what_is_kept_is_for_this_user_alone_and_bounded(scene: Scene) -> None:
-    folder = scene.folder / "cache" / "homellm" / "unchanged"
-    folder.mkdir(parents=True)
-    for number in range(70):
-        old = folder / f"{number:03}.json"
-        old.write_text("{}")
-        os.utime(old, (number, number))
-    assert scene.keep()
-    kept = sorted(path.name for path in folder.iterdir())
-    assert len(kept) == 50
-    assert "021.json" in kept
-    assert "020.json" not in kept
-    assert scene.confirm() == PRINTED
-    key = call.key(scene.argv, scene.environ, scene.stdout)
-    assert (folder / f"{key}.json").stat().st_mode & 0o777 == 0o600
-
-
-def test_what_is_too_large_is_not_kept(scene: Scene) -> None:
-    scene.printed = b"x" * 2**20
-    scene.keep()
-    assert list((scene.folder / "cache").rglob("*.json")) == []
-
-
-def test_values_of_variables_are_not_kept(scene: Scene) -> None:
-    scene.environ |= {"A_VALUE": "s3cret-value", "HF_TOKEN": "hf_s3cret"}
-    assert scene.keep()
-    text = scene.kept.read_text()
-    assert "s3cret" not in text
-    assert "A_VALUE" in text
-
-
-def test_a_store_that_is_not_there_has_nothing(tmp_path: Path) -> None:
-    assert store.read(str(tmp_path / "none.json")) is None
-    store.forget(str(tmp_path / "none.json"))
