@@ -91,8 +91,9 @@ def keep(
     subject = _subject(stack, engine, proved, files)
     facts: dict[str, Any] = {"near": near(subject, environ)}
     facts["far"], seen = far(subject)
-    before = {"code": begun.code, "machine": begun.machine, "file": begun.file, "files": files}
+    before = {"code": begun.code, "file": begun.file, "files": files}
     untouched = all(facts["near"][name] == then for name, then in before.items())
+    untouched &= facts["near"]["machine"].items() <= begun.machine.items()
     if not (untouched and _is_judged(seen, facts["far"], subject, engine, stack, proved)):
         return False
     store.write(begun.path, {"subject": subject, "facts": facts, "printed": base64.b64encode(printed).decode()})
@@ -120,6 +121,7 @@ def _subject(stack: Stack, engine: EngineInfo, proved: tuple[Proved, ...], files
         "socket": engine.address.removeprefix("unix://"),
         "engine": engine.id,
         "root": engine.root_dir,
+        "gpus": any(one.model.gpu is not None for one in proved),
         "images": sorted({one.model.image for one in proved}),
         "served": [_served(one) for one in proved],
     }

@@ -20,7 +20,7 @@ def near(subject: dict[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
         "file": stack_facts(subject["file"]),
         "variables": call.variables(subject["variables"], environ),
         "files": files.of_files(subject["files"]),
-        "machine": machine.machine_facts(),
+        "machine": machine.machine_facts(gpus=subject["gpus"]),
     }
 
 

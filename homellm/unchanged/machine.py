@@ -44,15 +44,24 @@ _CDI = ("/etc/cdi", "/var/run/cdi")
 _PCI = "/sys/bus/pci/devices"
 
 
-def machine_facts(root: str = "") -> dict[str, str]:
-    """Facts of the machine whose files stand below `root`, by what they are of. Nothing raises."""
-    return {
+def machine_facts(*, gpus: bool = True, root: str = "") -> dict[str, str]:
+    """Facts of the machine whose files stand below `root`, by what they are of. Nothing raises.
+
+    Those of GPUs matter only to models that are to use one: without `gpus` they are left out.
+    """
+    found = {
         "texts": digest([_text(root + path) for path in _TEXTS]),
         "memory": _memory(root),
+        "system": digest([os.path.exists(root + path) for path in _SEEN]),
+    }
+    return found | _gpu_facts(root) if gpus else found
+
+
+def _gpu_facts(root: str) -> dict[str, str]:
+    return {
         "nodes": digest([_node(f"{root}/dev/{name}") for name in _names(f"{root}/dev") if _NODES.fullmatch(name)]),
         "dri": digest(list(_dri(f"{root}/dev/dri"))),
         "pci": digest([[name, _link(f"{root}{_PCI}/{name}/driver")] for name in _names(root + _PCI)]),
-        "system": digest([os.path.exists(root + path) for path in _SEEN]),
         "programs": digest([inode(root + path) for path in _FOLDERS]),
         "cdi": digest([[path, name, inode(f"{root}{path}/{name}")] for path in _CDI for name in _names(root + path)]),
     }

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -63,8 +64,26 @@ def test_program_and_machine_count(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, room: object, name: str, value: object
 ) -> None:
     assert scene.keep()
-    monkeypatch.setattr(room, name, lambda: value)
+    monkeypatch.setattr(room, name, lambda **_: value)
     assert scene.confirm() is None
+
+
+@pytest.mark.parametrize(("gpu", "asked"), [("iris", True), (None, False)])
+def test_gpus_of_the_machine_are_looked_at_for_a_model_that_uses_one(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, gpu: str | None, asked: bool
+) -> None:
+    scene.model = replace(scene.model, gpu=gpu)
+    assert scene.keep()
+    seen: list[bool] = []
+    usual = machine.machine_facts
+
+    def noticed(*, gpus: bool) -> dict[str, str]:
+        seen.append(gpus)
+        return usual(gpus=gpus)
+
+    monkeypatch.setattr(machine, "machine_facts", noticed)
+    assert scene.confirm() == PRINTED
+    assert seen == [asked]
 
 
 @pytest.mark.parametrize("change", ["cpus", "locked"])

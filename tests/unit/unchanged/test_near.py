@@ -161,14 +161,14 @@ def relink(name: str, target: str) -> Callable[[Path], object]:
     ],
 )
 def test_what_changes_shows_in_one_place(root: Path, change: Callable[[Path], object], where: str) -> None:
-    before = machine_facts(str(root))
+    before = machine_facts(root=str(root))
     change(root)
-    after = machine_facts(str(root))
+    after = machine_facts(root=str(root))
     assert {name for name in before if before[name] != after[name]} == {where}
 
 
 def test_the_group_of_a_node_counts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = machine_facts(str(root))
+    before = machine_facts(root=str(root))
     usual = os.stat
 
     def of_another_group(path: str) -> os.stat_result:
@@ -178,16 +178,26 @@ def test_the_group_of_a_node_counts(root: Path, monkeypatch: pytest.MonkeyPatch)
         return os.stat_result(fields, {"st_rdev": found.st_rdev}) if path.endswith("renderD128") else found
 
     monkeypatch.setattr(os, "stat", of_another_group)
-    after = machine_facts(str(root))
+    after = machine_facts(root=str(root))
     assert {name for name in before if before[name] != after[name]} == {"dri"}
 
 
 def test_what_use_changes_does_not_count(root: Path) -> None:
-    before = machine_facts(str(root))
+    before = machine_facts(root=str(root))
     os.utime(root / "dev/dri/renderD128")
     write("proc/meminfo", "MemTotal:       24683652 kB\nMemAvailable:   7 kB\n")(root)
-    assert machine_facts(str(root)) == before
+    assert machine_facts(root=str(root)) == before
+
+
+def test_gpus_matter_only_to_those_who_use_one(root: Path) -> None:
+    before = machine_facts(gpus=False, root=str(root))
+    write("dev/dri/renderD129", "")(root)
+    write("dev/nvidia0", "")(root)
+    assert machine_facts(gpus=False, root=str(root)) == before
+    write("sys/devices/system/cpu/online", "0\n")(root)
+    assert machine_facts(gpus=False, root=str(root)) != before
+    assert machine_facts(root=str(root)).items() > machine_facts(gpus=False, root=str(root)).items()
 
 
 def test_a_machine_of_which_nothing_can_be_read_raises_nothing(tmp_path: Path) -> None:
-    assert machine_facts(str(tmp_path / "none"))["memory"] == ""
+    assert machine_facts(root=str(tmp_path / "none"))["memory"] == ""
