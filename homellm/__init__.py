@@ -4,12 +4,14 @@ __version__: str
 
 
 def __getattr__(name: str) -> str:
-    """`__version__`, read when it is asked for: importlib.metadata costs 30 ms, and most verbs need no version."""
+    """`__version__`, read when it is first asked for: importlib.metadata costs 30 ms, and help needs no version."""
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - heavy, see above
 
     try:
-        return version("homellm")
+        found = version("homellm")
     except PackageNotFoundError:  # a checkout that was never installed
-        return "0.0.0"
+        found = "0.0.0"
+    globals()[name] = found  # from now on Python finds it without this function
+    return found
