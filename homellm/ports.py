@@ -184,6 +184,12 @@ class HostPort(Protocol):
     def process(self, container: Container) -> Process | None:
         """The process of a container, None unless its cgroup names the container."""
 
+    def file_of(self, container: Container, name: str) -> bytes | None:
+        """The small plain file `name` at the top of a running container's root, as its own process sees it.
+
+        Empty when there is none; None where that cannot be told, and the engine has to be asked.
+        """
+
 
 class ModelFiles(Protocol):
     """The files of models on this machine."""

@@ -19,7 +19,8 @@ from homellm.domain.verdicts import State, Verdict
 from homellm.domain.world import Container
 from homellm.errors import HomellmError
 
-PATH = "/.homellm.json"
+NAME = ".homellm.json"
+PATH = f"/{NAME}"
 FORMAT = 1
 _LOG = TypeAdapter(LogSummary)
 _CHAT: TypeAdapter[Chat | None] = TypeAdapter(Chat | None)
@@ -71,7 +72,9 @@ def _plain(value: object) -> object:
 def read_record(container: Container, ports: Ports) -> Record | None:
     """The record of this very run of a container; None when there is none, it is of another run, or it is damaged."""
     try:
-        raw = ports.engine.get_file(container.id, PATH)
+        # The engine takes 30 ms for a file, and gives them out one after another.
+        raw = ports.host.file_of(container, NAME)
+        raw = ports.engine.get_file(container.id, PATH) if raw is None else raw
         data = json.loads(raw) if raw else None
     except (HomellmError, ValueError, RecursionError):
         return None

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import tarfile
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 
+from homellm.adapters.docker_engine import connect
+from homellm.adapters.host import LinuxHost
 from tests.engine.support.asking import get, post, status
 from tests.engine.support.ports import free_port
 from tests.engine.support.wait import wait_for
@@ -211,6 +215,21 @@ class TestWhatAnEarlierRunSaid:
         found = checks(cli("check", "--format", "json"), code=5)
         assert (found["cache-reuse"]["verdict"], found["cache-reuse"]["source"]) == ("fail", "record")
         assert get(port, "/props")["total_slots"] == 2
+
+
+def test_a_record_that_is_read_on_the_spot_is_the_one_that_the_engine_gives(
+    cli, stack_file, instant_image, tiny_lfm2, prefix, tmp_path
+):
+    stack_file({"m": {"source": f"gguf:{tiny_lfm2}", "image": instant_image, "port": free_port()}})
+    assert cli("up").code == 0
+    engine = connect(os.environ, tmp_path)
+    container = engine.find_container(f"{prefix}-m")
+    host = LinuxHost(Path("/"), local=True)
+    given, read = engine.get_file(container.id, "/.homellm.json"), host.file_of(container, ".homellm.json")
+    assert json.loads(given)["started_at"] == container.started_at
+    assert read == (given if os.geteuid() == 0 else None)
+    assert host.file_of(container, ".homellm.none") == (b"" if os.geteuid() == 0 else None)
+    engine.close()
 
 
 def test_up_waits_for_a_server_that_somebody_restarted(cli, stack_file, instant_image, tiny_lfm2, docker_api, prefix):

@@ -10,6 +10,7 @@ from homellm.adapters.host import nvidia
 from homellm.adapters.host.cpus import read_cpus
 from homellm.adapters.host.environment import read_environment
 from homellm.adapters.host.gpus import read_gpus
+from homellm.adapters.host.inside import read_top
 from homellm.adapters.host.listeners import read_listeners
 from homellm.adapters.host.memory import read_memlock, read_memory
 from homellm.adapters.host.process import read_process
@@ -73,4 +74,11 @@ class LinuxHost:
         found = read_process(self._root, container) if self._readable else None
         if found is None and self._own is not None:
             found = read_process(self._own, container)
+        return found
+
+    def file_of(self, container: Container, name: str) -> bytes | None:
+        """A small file at the top of a container's root; empty when there is none, None where this cannot be told."""
+        found = read_top(self._root, container, name) if self._readable else None
+        if found is None and self._own is not None:
+            found = read_top(self._own, container, name)
         return found

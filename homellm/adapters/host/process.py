@@ -21,10 +21,10 @@ def read_process(root: HostRoot, container: Container) -> Process | None:
     status = _status(root, pid)
     process = _process(root, pid, status) if status else None
     # asked last: a number that changed hands while being read is then told, too
-    return process if _is_of(root, pid, container.id) else None
+    return process if is_of(root, pid, container.id) else None
 
 
-def _is_of(root: HostRoot, pid: int, container_id: str) -> bool:
+def is_of(root: HostRoot, pid: int, container_id: str) -> bool:
     """Whether the process is in a cgroup that bears the container's id, in any hierarchy of v1 or in v2.
 
     Seen from another cgroup namespace a path may begin with `/..` and names the container all the same; seen from

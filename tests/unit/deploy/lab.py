@@ -62,6 +62,7 @@ class FakeHost:
 
     host: Host = field(default_factory=lambda: Host(readable=True, online_cpus=(0, 1, 2, 3), listeners=()))
     cpus: str = "0-3"
+    inside: Callable[[str, str], bytes | None] | None = None
 
     def snapshot(self, ports: Collection[int] | None = None, known: Collection[tuple[str, int]] = ()) -> Host:
         return self.host
@@ -70,6 +71,9 @@ class FakeHost:
         if not container.running:
             return None
         return Process(pid=container.pid, cpus=self.cpus, locked_bytes=0, resident_bytes=WEIGHTS)
+
+    def file_of(self, container: Container, name: str) -> bytes | None:
+        return None if self.inside is None else self.inside(container.id, f"/{name}") or b""
 
 
 class FakeCache:

@@ -17,6 +17,7 @@ from homellm.errors import EngineRefused, ExitCode, UsageError
 from homellm.ports import HttpReply
 from homellm.runners.recognise import recognise
 from tests.fakes.behaviour import Behaviour
+from tests.fakes.engine import FakeEngine
 from tests.unit.deploy.lab import IMAGE, NAME, PORT, Lab, bad, good, good_lines, model
 
 
@@ -52,6 +53,17 @@ def test_second_up_carries_out_no_step():
     report = only(lab.up())
     assert titles(lab) == []
     assert (report.state, report.changed) == (State.VERIFIED, False)
+
+
+def test_the_engine_is_not_asked_for_a_record_that_can_be_read_on_the_spot():
+    lab = Lab()
+    lab.up()
+    lab.host.inside = FakeEngine(lab.state).get_file
+    report = only(lab.up())
+    assert (report.state, report.changed) == (State.VERIFIED, False)
+    asked = {call.method for call in lab.engine.calls}
+    assert "find_container" in asked
+    assert not asked & {"get_file", "put_file", "logs"}
 
 
 def test_a_changed_declaration_swaps_and_keeps_the_old_one():
