@@ -8,7 +8,6 @@ import socket
 
 from homellm.domain.lock_name import lock_name
 from homellm.unchanged import call, store
-from homellm.unchanged.look import far, near
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +34,8 @@ def confirmed(argv: list[str], environ: Mapping[str, str], stdout: TextIO | None
 
 
 def _holds(subject: dict[str, Any], facts: dict[str, Any], environ: Mapping[str, str]) -> bool:
+    from homellm.unchanged.look import far, near  # loaded where an earlier `up` has left something to look at
+
     if near(subject, environ) != facts["near"]:
         return False
     with _lock(subject):
