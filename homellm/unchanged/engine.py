@@ -11,7 +11,7 @@ import json
 import time
 
 from homellm.unchanged.digest import digest
-from homellm.unchanged.wire import NoAnswer, Reply, Request, ask
+from homellm.unchanged.wire import NoAnswer, Reply, Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ _OF_STATE = (
     *("Status", "Running", "Paused", "Restarting", "OOMKilled", "Dead"),
     *("Pid", "ExitCode", "Error", "StartedAt", "FinishedAt"),
 )
-#: All of these questions together take 5 to 15 ms; more is a reason to let the ordinary way wait.
-_WAIT_S = 2.0
 _OK, _NOT_FOUND = 200, 404
 #: What `up` sweeps up is older (deploy.probes): a younger one may be another homellm's question to an image.
 _LEFT_AFTER_S = 60.0
@@ -56,16 +54,19 @@ class Seen:
         self.records = records
 
 
-def look(socket: str, stack: str, ids: list[str], images: list[str]) -> Seen:
-    """Ask the engine behind a Unix socket about itself, a stack, its containers `ids` and images by their names.
-
-    Raises NoAnswer where anything of it is missing.
-    """
+def requests(subject: dict[str, Any]) -> list[Request]:
+    """Questions to the engine about itself, the containers of a stack and their records, and images by their names."""
+    socket, ids = subject["socket"], _ids(subject)
     asked = [Request(socket, "/info"), Request(socket, "/containers/json?all=1")]
     asked += [Request(socket, f"/containers/{ref}/json") for ref in ids]
     asked += [Request(socket, f"/containers/{ref}/archive?path={_RECORD}", method="HEAD") for ref in ids]
-    asked += [Request(socket, f"/images/{image}/json") for image in images]
-    about, listed, *others = ask(asked, _WAIT_S)
+    return asked + [Request(socket, f"/images/{image}/json") for image in subject["images"]]
+
+
+def read(subject: dict[str, Any], replies: list[Reply]) -> Seen:
+    """What was answered to them. Raises NoAnswer where anything of it is missing."""
+    ids = _ids(subject)
+    about, listed, *others = replies
     info, count = _json(about, dict), len(ids)
     inspected = dict(zip(ids, (_json(reply, dict) for reply in others[:count]), strict=True))
     records = dict(zip(ids, map(_stat, others[count : 2 * count]), strict=True))
@@ -74,10 +75,14 @@ def look(socket: str, stack: str, ids: list[str], images: list[str]) -> Seen:
         "engine": _of_engine(info),
         "containers": {ref: digest(_of_container(doc)) for ref, doc in inspected.items()},
         "records": records,
-        "images": dict(zip(images, here, strict=True)),
-        **_beside(_json(listed, list), stack, inspected),
+        "images": dict(zip(subject["images"], here, strict=True)),
+        **_beside(_json(listed, list), subject["stack"], inspected),
     }
     return Seen(facts, info, inspected, records)
+
+
+def _ids(subject: dict[str, Any]) -> list[str]:
+    return [one["id"] for one in subject["served"]]
 
 
 def _json(reply: Reply, kind: type) -> Any:

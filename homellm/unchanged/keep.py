@@ -134,6 +134,7 @@ def _served(one: Proved) -> dict[str, Any]:
         "host": url.hostname,
         "port": url.port,
         "process": one.evidence.process is not None,
+        "keyed": one.model.api_key is not None,
     }
 
 

@@ -6,14 +6,12 @@ import json
 import re
 
 from homellm.unchanged.digest import digest
-from homellm.unchanged.wire import NoAnswer, Request, ask
+from homellm.unchanged.wire import NoAnswer, Reply, Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: Both answers take a millisecond, also of a busy server; the ordinary way gives one that hangs more time.
-_WAIT_S = 1.0
 _OK = 200
 #: What the server's container has its key from (runners.container), and what a header can carry.
 _KEY = "LLAMA_API_KEY="
@@ -23,16 +21,21 @@ _PROPS = ("total_slots", "model_alias", "model_path", "build_info", "is_sleeping
 _OF_PROCESS = re.compile(r"^(?:Cpus_allowed_list|VmLck|Groups):.*$", re.MULTILINE)
 
 
-def look(served: list[dict[str, Any]], inspected: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """/health and /props of each server at the place where the ordinary way found it, by container id.
+def requests(served: list[dict[str, Any]], inspected: dict[str, dict[str, Any]]) -> list[Request]:
+    """/health and /props of each server at the place where the ordinary way found it.
 
-    A key is read from the container's own variables, and kept nowhere. Raises NoAnswer where one gives none.
+    A key is read from the container's own variables, and kept nowhere. Raises NoAnswer for one that cannot be sent.
     """
-    requests: list[Request] = []
+    asked: list[Request] = []
     for one in served:
         address = (one["host"], one["port"])
-        requests += [Request(address, "/health"), Request(address, "/props", headers=_key(inspected[one["id"]]))]
-    replies = ask(requests, _WAIT_S)
+        key = _key(inspected[one["id"]]) if one["keyed"] else ()
+        asked += [Request(address, "/health"), Request(address, "/props", headers=key)]
+    return asked
+
+
+def read(served: list[dict[str, Any]], replies: list[Reply]) -> dict[str, Any]:
+    """What was answered to them, by container id. Raises NoAnswer where one gives no /props."""
     found: dict[str, Any] = {}
     for one, health, props in zip(served, replies[::2], replies[1::2], strict=True):
         if props.status != _OK:

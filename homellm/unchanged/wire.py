@@ -7,9 +7,14 @@ answer ends with its declared length or with its connection, and no server may s
 from __future__ import annotations
 
 import errno
+import itertools
 import select
 import socket
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: The path of a Unix socket, or a host's numeric address and a port.
 Address = str | tuple[str, int]
@@ -50,19 +55,9 @@ class Reply:
 
 def ask(requests: list[Request], timeout_s: float) -> list[Reply]:
     """The answers in the order of the requests. Raises NoAnswer unless all of them have come within `timeout_s`."""
-    deadline = time.monotonic() + timeout_s
-    replies: list[Reply] = []
-    for start in range(0, len(requests), AT_ONCE):
-        replies += _together(requests[start : start + AT_ONCE], deadline)
-    return replies
-
-
-def _together(requests: list[Request], deadline: float) -> list[Reply]:
     exchanges: list[_Exchange] = []
     try:
-        for request in requests:
-            exchanges.append(_Exchange(request))
-        _run(exchanges, deadline)
+        _run(exchanges, iter(requests), time.monotonic() + timeout_s)
         return [exchange.reply() for exchange in exchanges]
     except OSError as error:
         raise NoAnswer(str(error)) from error
@@ -71,16 +66,19 @@ def _together(requests: list[Request], deadline: float) -> list[Reply]:
             exchange.wire.close()
 
 
-def _run(exchanges: list[_Exchange], deadline: float) -> None:
+def _run(exchanges: list[_Exchange], waiting: Iterator[Request], deadline: float) -> None:
+    """Carry all requests out, so many at once, the next as soon as one is over."""
     poll = select.poll()
     open_: dict[int, _Exchange] = {}
-    for exchange in exchanges:
-        open_[exchange.wire.fileno()] = exchange
-        poll.register(exchange.wire, select.POLLOUT)
-    while open_:
+    while True:
+        for request in itertools.islice(waiting, AT_ONCE - len(open_)):
+            exchange = _Exchange(request)
+            exchanges.append(exchange)
+            open_[exchange.wire.fileno()] = exchange
+            poll.register(exchange.wire, select.POLLOUT)
         left_s = deadline - time.monotonic()
-        if left_s <= 0:
-            raise NoAnswer("not in time")
+        if not open_ or left_s <= 0:
+            break
         for descriptor, _ in poll.poll(left_s * 1000):
             exchange = open_[descriptor]
             if exchange.unsent:
@@ -88,7 +86,9 @@ def _run(exchanges: list[_Exchange], deadline: float) -> None:
                     poll.modify(descriptor, select.POLLIN)
             elif exchange.receive():
                 poll.unregister(descriptor)
-                del open_[descriptor]
+                open_.pop(descriptor).wire.close()
+    if open_:
+        raise NoAnswer("not in time")
 
 
 class _Exchange:

@@ -13,6 +13,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Any
 
 from homellm.adapters import docker_parse
 from homellm.domain.evidence import Evidence, Props
+from homellm.domain.secret import Secret
 from homellm.domain.stack import Model, Source, Stack
 from homellm.domain.world import Process
 from homellm.unchanged.confirm import confirmed
@@ -116,7 +118,8 @@ class Scene:
         self.server.close()
 
     def with_key(self) -> None:
-        """Give the server a key, as its container has it."""
+        """Give the server a key, as the stack file declares it and its container has it."""
+        self.model = replace(self.model, api_key=Secret(KEY))
         self.docs["inspect"]["Config"]["Env"] = ["A=b", f"LLAMA_API_KEY={KEY}"]
 
     # -- what answers

@@ -157,7 +157,7 @@ def hanging(scene: Scene) -> Iterator[None]:
 
 def test_a_server_that_hangs_is_left_to_the_ordinary_way(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     assert scene.keep()
-    monkeypatch.setattr(look.servers, "_WAIT_S", 0.05)
+    monkeypatch.setattr(look, "WAIT_S", 0.05)
     with hanging(scene):
         assert scene.confirm() is None
     scene.server.server = UnusedServer()
