@@ -176,7 +176,8 @@ class UnusedServer:
 def test_what_it_loads_is_little() -> None:
     """In a process of its own: nothing of the packages that homellm stands on, and of homellm itself only this room."""
     code = (
-        "import sys; before = set(sys.modules); from homellm.unchanged.confirm import confirmed;"
+        "import sys; before = set(sys.modules); from homellm.unchanged import look;"
+        "from homellm.unchanged.confirm import confirmed;"
         "confirmed(['up'], {'HOME': '/nonexistent'}, sys.stdout); print(*sorted(set(sys.modules) - before))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
