@@ -11,7 +11,6 @@ from homellm.deploy.job import Job
 from homellm.deploy.limits import Limits
 from homellm.deploy.look import UNDER_WAY, examine, look, not_ready, paused, starting_report, under_way
 from homellm.deploy.observe import subject_of
-from homellm.deploy.ollama_look import check_on_ollama
 from homellm.deploy.pull_models import locate
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select
@@ -53,6 +52,8 @@ def _one(model: Model, job: Job, emit: Emit) -> ModelReport:
 
 def _judged(model: Model, job: Job) -> ModelReport:
     if model.runner == "ollama":
+        from homellm.deploy.ollama_look import check_on_ollama  # noqa: PLC0415 - for stacks with an Ollama alone
+
         # Apart: an Ollama that hangs answers nothing for half a minute and more, and Ctrl-C must not wait for it.
         return apart(partial(check_on_ollama, model, job), job.scope)
     desired, unit, _ = settle(model, job.stack, job.world)

@@ -6,31 +6,23 @@ from itertools import chain
 
 from homellm.deploy.free_names import taken_names
 from homellm.deploy.gather import gather
-from homellm.deploy.ollama_look import ps_on_ollama, server_container
-from homellm.deploy.ollama_made import looks_changed
-from homellm.deploy.ollama_record import read_server_record
-from homellm.deploy.ollama_server import settle_server
 from homellm.deploy.orphans import orphan_steps, without
 from homellm.deploy.pull import missing_images, with_images
 from homellm.deploy.pull_models import ask_hub
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select, servers_of
 from homellm.deploy.session import Options, Ports
-from homellm.deploy.settle import settle, unit_of
+from homellm.deploy.settle import settle
 from homellm.deploy.up import network_step
-from homellm.domain.names import server_container_name
 from homellm.domain.reports import PlanReport
-from homellm.domain.stack import Model, Stack
-from homellm.domain.steps import Step, VerifyModel
-from homellm.domain.verdicts import State
-from homellm.domain.world import World
+from homellm.domain.stack import Stack
+from homellm.domain.steps import Step
 from homellm.errors import Problem
 from homellm.planning.desired import Desired
 from homellm.planning.orphans import orphan_containers
 from homellm.planning.port_moves import port_moves
 from homellm.planning.reconcile import reconcile
 from homellm.planning.units import Unit
-from homellm.runners.ollama_models import served_name
 
 
 def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) -> PlanReport:
@@ -54,11 +46,15 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
     assumed: list[str] = []
     for server in servers_of(stack, models):
         if server.ours:
+            from homellm.deploy.ollama_server import settle_server  # noqa: PLC0415 - for stacks with an Ollama alone
+
             settled = settle_server(server, stack, world)
             steps += _swap(settled, stack, ports, options, problems)
     for model in chain.from_iterable(moves.waves):
         if model.runner == "ollama":
-            steps += _on_ollama(model, stack, world, ports, swapped=len(steps) > len(orphans))
+            from homellm.deploy.ollama_preview import steps_on_ollama  # noqa: PLC0415 - likewise
+
+            steps += steps_on_ollama(model, stack, world, ports, swapped=len(steps) > len(orphans))
             continue
         settled = settle(model, stack, world, fit=options.fit)
         if settled[0].assumed:
@@ -84,41 +80,3 @@ def _swap(
     taken = taken_names(swap, unit, desired.unit, stack.name, ports.engine)
     problems += taken
     return () if taken else swap.steps
-
-
-def _on_ollama(model: Model, stack: Stack, world: World, ports: Ports, *, swapped: bool) -> tuple[Step, ...]:
-    """What Ollama gives is only known once it has loaded the model: that is the step, unless it is known already."""
-    server = stack.ollama_server(model.server)
-    changed = _of_another_file(model, stack, world, ports)
-    if unit_of(model, stack, world).current is not None and not changed:
-        return ()  # it has moved; the server that serves it now is looked at, and nothing is started
-    known = ps_on_ollama(model, stack, world.containers, ports)
-    if known.state in (State.VERIFIED, State.DEGRADED) and not swapped and not changed:
-        return ()
-    cause = f"{changed} " if changed else ""
-    cause += "Ollama loads it and its slots are counted"
-    if model.fallback != "none":
-        cause += f"; with fewer than {model.parallel} it moves to llama-server"
-        cause += _pulled_then(model)
-    target = (
-        server_container_name(stack, server) if server is not None and server.ours else (server.url if server else "")
-    )
-    return (VerifyModel(target=target or "", model=model.name, cause=cause),)
-
-
-def _of_another_file(model: Model, stack: Stack, world: World, ports: Ports) -> str:
-    """Why Ollama's model is not that of the file which the stack file names, by the record of its server."""
-    server = stack.ollama_server(model.server)
-    container = server_container(model, stack, world.containers)
-    if model.source.kind == "ollama" or server is None or (server.ours and container is None):
-        return ""
-    record = read_server_record(container, server.url or "", ports)
-    return looks_changed(model, served_name(model), record, ports.files)
-
-
-def _pulled_then(model: Model) -> str:
-    """That its last source would have to be pulled; nobody is asked for it before the model needs it."""
-    last = model.fallback_source
-    if last is None or last.kind != "hf" or last.path is not None or model.pull == "never":
-        return ""
-    return f", and {last} is pulled if nothing reads Ollama's file"

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 from homellm.deploy.gates import failed_gates, gate_problem
 from homellm.deploy.look import UNDER_WAY, paused, paused_problem, starting_report, under_way
-from homellm.deploy.ollama_look import ps_on_ollama, server_container, told
-from homellm.deploy.ollama_record import outcomes_of, read_server_record
 from homellm.deploy.record import Record, read_record
 from homellm.deploy.session import Ports
 from homellm.deploy.telling import serving_report
@@ -29,8 +27,14 @@ def ps(stack: Stack, ports: Ports) -> StackReport:
 
 def _model(model: Model, stack: Stack, containers: tuple[Container, ...], ports: Ports) -> ModelReport:
     unit = sort_unit(container_name(stack, model), model.name, containers)
-    if model.runner != "ollama":
-        return _one(model, unit, ports)
+    return _one(model, unit, ports) if model.runner != "ollama" else _of_ollama(model, unit, stack, containers, ports)
+
+
+def _of_ollama(model: Model, unit: Unit, stack: Stack, containers: tuple[Container, ...], ports: Ports) -> ModelReport:
+    """A model that Ollama serves, or that has moved from there."""
+    from homellm.deploy.ollama_look import ps_on_ollama, server_container, told  # noqa: PLC0415 - for such models alone
+    from homellm.deploy.ollama_record import outcomes_of, read_server_record  # noqa: PLC0415
+
     if unit.current is None:
         return ps_on_ollama(model, stack, containers, ports)
     moved = replace(model, runner="llama-server")

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 
 
@@ -27,10 +29,9 @@ def loaded_by(*modules: str) -> set[str]:
     return set(printed(f"{imports}\nprint(*(n for n in sys.modules if n.startswith('homellm')))").split())
 
 
-def test_up_loads_what_serves_ollamas_models_only_for_stacks_with_some() -> None:
-    loaded = loaded_by(
-        "homellm.deploy.up", "homellm.deploy.converge", "homellm.report.tables", "homellm.loading.loader"
-    )
+@pytest.mark.parametrize("verb", ["up", "preview", "check", "ps"])
+def test_a_verb_loads_what_concerns_ollama_only_for_stacks_with_one(verb: str) -> None:
+    loaded = loaded_by(f"homellm.deploy.{verb}", "homellm.deploy.converge", "homellm.loading.loader")
     assert "homellm.deploy.verify" in loaded
     assert not {name for name in loaded if name.startswith(("homellm.deploy.ollama_", "homellm.runners.ollama_"))}
     assert not loaded & {"homellm.planning.ladder", "homellm.domain.ollama"}
