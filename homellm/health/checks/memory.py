@@ -12,6 +12,9 @@ from homellm.health.devices import on_host
 LOCKED_ENOUGH = 0.95
 #: A reckoning that is further off than this is worth a report.
 RECKONED_WITHIN = 0.10
+#: So much is no difference, whatever part of a small model it is: the server's table cuts every device to whole MiB (a
+#: GPU and the host lose up to 2), and buffers are padded to an alignment that nothing reckons.
+NO_DIFFERENCE_MIB = 4
 #: The log rounds buffers to hundredths of a MiB and pads tensors; less than this of the file's weights is a difference.
 _SAME = 0.90
 _KIB, _MIB, _GIB = 1024, 1024**2, 1024**3
@@ -71,11 +74,10 @@ def memory(case: Case) -> Verdict | None:
     reckoned, taken = case.evidence.reckoned_bytes, _taken(case)
     if reckoned is not None and taken is not None and case.whole_load:
         off = (taken - reckoned) / reckoned
+        near = abs(taken - reckoned) <= max(RECKONED_WITHIN * reckoned, NO_DIFFERENCE_MIB * _MIB)
         text = f"{size(taken)}, {abs(off):.0%} {'more' if off > 0 else 'less'} than reckoned"
         hint = "The reckoning of homellm fit is off for this model. Please report it with the output of homellm fit."
-        verdict = judged(
-            "memory", reckoned, taken, abs(off) <= RECKONED_WITHIN, case.where("memory"), hint=hint, text=text
-        )
+        verdict = judged("memory", reckoned, taken, near, case.where("memory"), hint=hint, text=text)
         return replace(verdict, asked_text=size(reckoned))
     where = case.where("weights_mib")
     if not case.log.weights_mib or not case.whole_load:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from homellm.domain.evidence import LogSummary
+import pytest
+
+from homellm.domain.evidence import LogSummary, MemoryRow
 from homellm.domain.verdicts import Verdict
 
 from . import logs
@@ -109,3 +111,23 @@ class TestMemory:
         off = check("memory", evidence=replace(seen, reckoned_bytes=200 * MIB))
         assert (off.verdict, off.gate) == ("fail", False)
         assert "report" in off.hint
+
+    @pytest.mark.parametrize(
+        ("reckoned_mib", "taken_mib", "verdict"),
+        [
+            (9.2, 8, "pass"),  # a tiny LFM2 on the CPU: 13 % less, of which the table's cut to whole MiB is up to one
+            (12, 8, "pass"),
+            (12.01, 8, "fail"),
+            (4, 8, "pass"),
+            (3.99, 8, "fail"),
+            # From 40 MiB on a tenth is more.
+            (100, 110, "pass"),
+            (100, 111, "fail"),
+            (100, 90, "pass"),
+            (100, 89, "fail"),
+        ],
+    )
+    def test_a_few_mib_are_no_difference_and_then_a_tenth_is(self, reckoned_mib, taken_mib, verdict) -> None:
+        table = LogSummary(memory=(MemoryRow("Host", None, None, taken_mib, 0, 0, 0, None),))
+        seen = replace(SEEN, log=table, reckoned_bytes=round(reckoned_mib * MIB))
+        assert check("memory", evidence=seen).verdict == verdict
