@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ from homellm.domain.world import (
     Container,
     EngineInfo,
     FileStamp,
+    FileState,
     Host,
     Image,
     ModelFile,
@@ -199,6 +200,9 @@ class ModelFiles(Protocol):
 
     def sha256(self, path: Path) -> str:
         """The digest of a whole file, in hex. Raises Refused when it cannot be read."""
+
+    def stat(self, paths: Sequence[Path]) -> tuple[FileState, ...] | None:
+        """These files as they are, in this order; None where one of them is not seen, or is no file. Reads none."""
 
     def stamp(self, path: Path) -> FileStamp | None:
         """Size and time of the file at a path, links followed, of a split one all parts; None where none is seen."""

@@ -21,6 +21,20 @@ def link_folders(files: Sequence[Path]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(folder for file in files for folder in _folders(file)))
 
 
+def newest_link_ns(file: Path) -> int:
+    """When one of the links that lead from `file` on was last made (ctime, nanoseconds); 0 for a plain file.
+
+    Raises OSError for what is not there.
+    """
+    newest, current = 0, file
+    for _ in range(MAX_LINKS):
+        if not current.is_symlink():
+            break
+        newest = max(newest, current.lstat().st_ctime_ns)
+        current = current.parent / os.readlink(current)  # noqa: PTH115 - one link, not the end of them all
+    return newest
+
+
 def _folders(file: Path) -> Iterator[str]:
     current = _settled(file)
     yield str(current.parent)

@@ -6,16 +6,17 @@ import hashlib
 import os
 import re
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
 from homellm.adapters.file_kinds import SNIFF_BYTES, kind_of
-from homellm.adapters.file_links import link_folders
+from homellm.adapters.file_links import link_folders, newest_link_ns
 from homellm.adapters.gguf_header import HeaderCut, HeaderError, NotGguf, read_header
 from homellm.domain.gguf import GgufHeader, RawHeader
 from homellm.domain.gguf_shape import ShapeError, header_of, split_of
-from homellm.domain.world import FileStamp, ModelFile
+from homellm.domain.world import FileStamp, FileState, ModelFile
 from homellm.errors import Refused
 
 #: How llama.cpp names the parts of a model (`llama_split_path`); it is loaded by the name of the first.
@@ -69,13 +70,30 @@ class GgufFiles:
 
     def stamp(self, path: Path) -> FileStamp | None:
         """Size and time of the file at a path, links followed, of a split one all parts; None where none is seen."""
+        found = self.stat([one for one in _paths(path) if one == path or _stands(one)])
+        if found is None:
+            return None
+        return FileStamp(sum(one.size_bytes for one in found), max(one.mtime_ns for one in found))
+
+    def stat(self, paths: Sequence[Path]) -> tuple[FileState, ...] | None:
+        """These files as they are, in this order; None where one of them is not seen, or is no file. Reads none."""
         try:
-            found = [one.stat() for one in _paths(path) if one == path or one.exists()]
+            found = [(path, path.stat(), newest_link_ns(path)) for path in paths]
         except (OSError, ValueError):
             return None
-        if not all(stat.S_ISREG(status.st_mode) for status in found):
+        if not all(stat.S_ISREG(status.st_mode) for _, status, _ in found):
             return None
-        return FileStamp(sum(one.st_size for one in found), max(one.st_mtime_ns for one in found))
+        return tuple(
+            FileState(str(path), status.st_size, status.st_mtime_ns, max(status.st_ctime_ns, link_ns))
+            for path, status, link_ns in found
+        )
+
+
+def _stands(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return True  # it is in the way of an answer, which `stat` then does not give
 
 
 def look_at_one(path: Path) -> Part:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from homellm.deploy.gates import failed_gates, gate_problem
 from homellm.deploy.job import Job
 from homellm.deploy.limits import Limits
+from homellm.deploy.loaded_files import with_outdated
 from homellm.deploy.look import look, paused
 from homellm.deploy.observe import Subject, subject_of, subject_of_container
 from homellm.deploy.record import write_record
@@ -30,8 +31,11 @@ from homellm.planning.units import Unit
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
-def converge(model: Model, job: Job, emit: Emit, labels: Mapping[str, str] = _NONE) -> ModelReport:
-    """Make one model as declared, with further labels. Every error that belongs to it is in the report."""
+def converge(model: Model, job: Job, emit: Emit, labels: Mapping[str, str] = _NONE, *, anew: str = "") -> ModelReport:
+    """Make one model as declared, with further labels. Every error that belongs to it is in the report.
+
+    `anew` is why its container is made anew even if it is the one that is declared; empty where nothing says so.
+    """
     unit = unit_of(model, job.stack, job.world)
     try:
         desired, unit, problems = settle(model, job.stack, job.world, fit=job.options.fit)
@@ -41,7 +45,9 @@ def converge(model: Model, job: Job, emit: Emit, labels: Mapping[str, str] = _NO
         desired = replace(desired, labels={**desired.labels, **labels})
         subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world)
         proof = _Proof(model, job, emit, subject)
-        carried = UnitRun(desired, unit, job, emit, model.gpu or "cpu", proof.prove, proof.prove_old).run()
+        unit = with_outdated(unit, job.ports, local=job.world.engine.local)
+        run = UnitRun(desired, unit, job, emit, model.gpu or "cpu", proof.prove, proof.prove_old, anew)
+        carried = run.run()
         return _report(proof, carried, unit)
     except HomellmError as error:
         return failed_report(model, error.problems, current_of(unit, job))
@@ -75,7 +81,8 @@ class _Proof:
         # A time of its own: its successor may have used up all that there was.
         anew = Limits.of(self.job.options, self.job.ports)
         ports = self.job.ports
-        outcome = self._follow(container.name, subject_of_container(container, self.model, ports), scope, anew)
+        subject = subject_of_container(container, self.model, ports, local=self.job.world.engine.local)
+        outcome = self._follow(container.name, subject, scope, anew)
         refused = refusal(outcome, self.model.name)
         if refused is not None:
             raise refused

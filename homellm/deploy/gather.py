@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import sha256
 
+from homellm.deploy.loaded_files import loadable
 from homellm.deploy.select import servers_of
 from homellm.deploy.session import Ports
 from homellm.domain.dialect import Dialect
@@ -34,6 +35,7 @@ def gather(stack: Stack, models: tuple[Model, ...], ports: Ports) -> World:
     own = tuple(model for model in models if model.runner == "llama-server")
     images = _images({m.image for m in own} | {s.image for s in servers if s.ours}, ports)
     published = ports.engine.published_ports()
+    model_files = _model_files(own, info, ports)
     return World(
         engine=info,
         host=ports.host.snapshot(_wanted_ports((*own, *servers)), {(address, port) for address, port, _ in published}),
@@ -41,7 +43,8 @@ def gather(stack: Stack, models: tuple[Model, ...], ports: Ports) -> World:
         name_holders=_name_holders(_names(stack, own, servers), stack, containers, ports),
         images=images,
         dialects=_dialects(own, images, ports),
-        model_files=_model_files(own, info, ports),
+        model_files=model_files,
+        loadable=loadable(own, model_files, info, ports.files),
         published=published,
         networks=_networks(stack, (*own, *servers), ports),
     )

@@ -38,7 +38,7 @@ def look(model: Model, container: Container | None, subject: Subject, ports: Por
     record = read_record(container, ports)
     if record is None:
         return examine(model, container, subject, ports, scope)
-    evidence = apart(partial(observe_quickly, container, subject, ports), scope)
+    evidence = apart(partial(observe_quickly, container, subject, record, ports), scope)
     log, recorded = merge(evidence.log, record.log)
     recorded |= {"chat"} if record.chat is not None else set()
     evidence = replace(evidence, log=log, log_from_start=reaches_back(log), chat=record.chat, recorded=recorded)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from homellm.deploy.follow import since
-from homellm.deploy.record import read_record
+from homellm.deploy.loaded_files import see_files
+from homellm.deploy.record import Record, read_record
 from homellm.deploy.session import Ports
 from homellm.deploy.witness import OK, ask_props, ask_token, ask_tool_call, claims_tools, find_url
 from homellm.domain.evidence import Chat, Evidence, LogSummary
@@ -30,13 +31,17 @@ TOKEN_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a container is held against: the model, where its weights stand inside, and facts of file and host."""
+    """What a container is held against: the model, where its weights stand inside, and facts of file and host.
+
+    `local` tells that the engine's machine is this one, whose files can be looked at.
+    """
 
     model: Model
     expected_path: str
     weights_bytes: int | None = None
     gpu: HostGpu | None = None
     reckoned_bytes: int | None = None
+    local: bool = False
 
 
 def subject_of(model: Model, expected_path: str, gpu: Gpu | None, world: World) -> Subject:
@@ -49,6 +54,7 @@ def subject_of(model: Model, expected_path: str, gpu: Gpu | None, world: World) 
         weights_bytes=file.weights_bytes if file else None,
         gpu=None if isinstance(resolved, Problem) else resolved,
         reckoned_bytes=_reckoned(model, file),
+        local=world.engine.local,
     )
 
 
@@ -63,7 +69,7 @@ def _reckoned(model: Model, file: ModelFile | None) -> int | None:
     return estimate.total_bytes if estimate.exact else None
 
 
-def subject_of_container(container: Container, model: Model, ports: Ports) -> Subject:
+def subject_of_container(container: Container, model: Model, ports: Ports, *, local: bool) -> Subject:
     """A container held against its own argv: what a predecessor is proved by after an undo.
 
     Only what argv tells is asked: the alias, the weights' path, slots and context; with the key that it was given.
@@ -78,7 +84,7 @@ def subject_of_container(container: Container, model: Model, ports: Ports) -> Su
         api_key=served.api_key,
         embedding=served.embedding,
     )
-    return Subject(model=own, expected_path=served.model_path or "")
+    return Subject(model=own, expected_path=served.model_path or "", local=local)
 
 
 def _environment(container: Container, ports: Ports) -> tuple[str, ...]:
@@ -101,13 +107,14 @@ def observe_now(container: Container, subject: Subject, ports: Ports) -> Evidenc
     record = read_record(container, ports)
     if record is not None:
         log, recorded = merge(log, record.log)  # rotation may have taken the lines of the load
-    evidence = _evidence(container, subject, log, ports, ready_s=None, ask=True, timeout_s=TOKEN_S)
+    evidence = _evidence(container, subject, log, ports, ready_s=None, ask=True, timeout_s=TOKEN_S, record=record)
     return replace(evidence, recorded=recorded)
 
 
-def observe_quickly(container: Container, subject: Subject, ports: Ports) -> Evidence:
-    """The live witnesses alone: no log is read and no token is asked for."""
-    return _evidence(container, subject, LogSummary(), ports, ready_s=None, ask=False, timeout_s=TOKEN_S)
+def observe_quickly(container: Container, subject: Subject, record: Record, ports: Ports) -> Evidence:
+    """The live witnesses alone, beside the record of this run: no log is read and no token is asked for."""
+    log = LogSummary()
+    return _evidence(container, subject, log, ports, ready_s=None, ask=False, timeout_s=TOKEN_S, record=record)
 
 
 def read_log(container: Container, ports: Ports) -> LogSummary:
@@ -157,6 +164,7 @@ def _evidence(
     ready_s: float | None,
     ask: bool,
     timeout_s: float,
+    record: Record | None = None,
 ) -> Evidence:
     model = subject.model
     key = reveal(model.api_key) if model.api_key is not None else None
@@ -185,4 +193,5 @@ def _evidence(
         weights_bytes=subject.weights_bytes,
         reckoned_bytes=subject.reckoned_bytes,
         ready_s=ready_s,
+        files=see_files(container, ports, local=subject.local, recorded=lambda: record.files if record else None),
     )

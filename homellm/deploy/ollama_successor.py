@@ -62,12 +62,13 @@ def move(moved: Model, won: Outcome, outcomes: tuple[Outcome, ...], job: Job, em
     committed, which is when anybody reads its labels. What it needs is here (`prepare`). One that serves the very file
     which Ollama's model is made from is made anew once that file is another: its container would be the same.
     """
+    anew = ""
     if won.rung == "llama-server" and moved.stored is None and _of_another_model(moved, won, job):
-        emit(Note(f"{moved.source} is another file than the one that it was started on", model=moved.name))
-        job = replace(job, options=replace(job.options, force_recreate=True))
+        anew = f"{moved.source} is another file than the one that it was started on"
+        emit(Note(anew, model=moved.name))
     job = replace(job, world=gather(job.stack, (moved,), job.ports))
     won = replace(won, spec_hash=desire(moved, job.stack, job.world).hash)
-    return converge(moved, job, emit, {LABEL_OUTCOMES: dump_outcomes(keep(outcomes, won))})
+    return converge(moved, job, emit, {LABEL_OUTCOMES: dump_outcomes(keep(outcomes, won))}, anew=anew)
 
 
 def _of_another_model(moved: Model, won: Outcome, job: Job) -> bool:

@@ -6,6 +6,7 @@ from itertools import chain
 
 from homellm.deploy.free_names import taken_names
 from homellm.deploy.gather import gather
+from homellm.deploy.loaded_files import with_outdated
 from homellm.deploy.orphans import orphan_steps, without
 from homellm.deploy.pull import missing_images, with_images
 from homellm.deploy.pull_models import ask_hub
@@ -56,10 +57,11 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
 
             steps += steps_on_ollama(model, stack, world, ports, swapped=len(steps) > len(orphans))
             continue
-        settled = settle(model, stack, world, fit=options.fit)
-        if settled[0].assumed:
+        desired, unit, found = settle(model, stack, world, fit=options.fit)
+        if desired.assumed:
             assumed.append(model.name)
-        steps += _swap(settled, stack, ports, options, problems)
+        unit = with_outdated(unit, ports, local=world.engine.local)
+        steps += _swap((desired, unit, found), stack, ports, options, problems)
     before: list[Step] = [*pulls, network] if network is not None and steps else pulls
     return PlanReport(stack=stack.name, steps=(*before, *steps), problems=tuple(problems), assumed=tuple(assumed))
 
@@ -76,7 +78,7 @@ def _swap(
     if found:
         problems += found
         return ()
-    swap = reconcile(desired, unit, force=options.force_recreate)
+    swap = reconcile(desired, unit, anew=options.anew)
     taken = taken_names(swap, unit, desired.unit, stack.name, ports.engine)
     problems += taken
     return () if taken else swap.steps

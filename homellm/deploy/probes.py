@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from homellm.deploy.session import Ports
-from homellm.deploy.settle import engine_time
+from homellm.domain.engine_time import engine_time
 from homellm.domain.names import LABEL_ROLE, ROLE_PROBE
 from homellm.errors import HomellmError
 

@@ -16,8 +16,9 @@ from pydantic import TypeAdapter, ValidationError
 from homellm.deploy.session import Ports
 from homellm.domain.evidence import Chat, Evidence, LogSummary
 from homellm.domain.verdicts import State, Verdict
-from homellm.domain.world import Container
+from homellm.domain.world import Container, FileState
 from homellm.errors import HomellmError
+from homellm.planning.loaded_files import as_rows, from_rows
 
 NAME = ".homellm.json"
 PATH = f"/{NAME}"
@@ -29,13 +30,17 @@ _VERDICTS = TypeAdapter(tuple[Verdict, ...])
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a record holds. `state` is what the verdicts meant when they were given."""
+    """What a record holds. `state` is what the verdicts meant when they were given.
+
+    `files` are those that this run loaded, None where that was not known, or an older homellm wrote it.
+    """
 
     state: State
     verdicts: tuple[Verdict, ...]
     log: LogSummary
     chat: Chat | None
     tool_call: Chat | None = None
+    files: tuple[FileState, ...] | None = None
 
 
 def write_record(ref: str, evidence: Evidence, verdicts: tuple[Verdict, ...], state: State, ports: Ports) -> bool:
@@ -50,6 +55,7 @@ def write_record(ref: str, evidence: Evidence, verdicts: tuple[Verdict, ...], st
         "log": _plain(evidence.log),
         "chat": _plain(evidence.chat),
         "tool_call": _plain(evidence.tool_call),
+        "files": as_rows(evidence.files.loaded) if evidence.files is not None else None,
     }
     try:
         ports.engine.put_file(ref, PATH, json.dumps(data).encode())
@@ -91,6 +97,7 @@ def _parse(data: dict[str, object]) -> Record | None:
             _LOG.validate_python(data.get("log")),
             _CHAT.validate_python(data.get("chat")),
             _CHAT.validate_python(data.get("tool_call")),
+            from_rows(data.get("files")),
         )
     except (ValidationError, ValueError):
         return None

@@ -73,3 +73,8 @@ class Options:
     retry_ollama: bool = False
     debug: bool = False
     concurrency: bool = False
+
+    @property
+    def anew(self) -> str:
+        """Why every container is made anew, as the cause of a step; empty where it is not."""
+        return "made anew on request" if self.force_recreate else ""

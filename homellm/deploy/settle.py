@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 
 from homellm.deploy.job import Job
+from homellm.domain.engine_time import engine_time
 from homellm.domain.names import LABEL_MAKER, container_name
 from homellm.domain.stack import Model, Stack
 from homellm.domain.world import World
@@ -60,9 +60,3 @@ def other_at_work(unit: Unit, name: str, job: Job) -> tuple[Problem, ...]:
             model=name,
         ),
     )
-
-
-def engine_time(text: str) -> datetime:
-    """A time of the engine (nanoseconds, Z), to the microsecond that datetime has."""
-    head, _, tail = text.rstrip("Z").partition(".")
-    return datetime.fromisoformat(f"{head}.{(tail + '000000')[:6]}+00:00")

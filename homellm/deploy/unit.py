@@ -25,6 +25,7 @@ from homellm.planning.units import Unit
 ProveOld = Callable[[Container, Scope], None]
 
 RESTARTED = "The Docker daemon was away in the middle: its restart ends every container. Run homellm up again."
+LOADED_NOW = "{changed}, and homellm keeps no older file: what was started again reads the one that stands there now."
 SERVES_AGAIN = "The server that ran before serves again, verified."
 
 
@@ -39,7 +40,7 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class UnitRun:
-    """One unit of a job. `device` is what its loads wait in line for."""
+    """One unit of a job. `device` is what its loads wait in line for, `anew` why it is made anew whatever it is."""
 
     desired: Desired
     unit: Unit
@@ -48,11 +49,12 @@ class UnitRun:
     device: str
     prove: Verify
     prove_old: ProveOld
+    anew: str = ""
 
     def run(self) -> Carried:
         """Carry the plan out. Every error of homellm's is in what is returned."""
         desired = replace(self.desired, labels={**self.desired.labels, LABEL_MAKER: self.job.ports.maker})
-        plan = reconcile(desired, self.unit, force=self.job.options.force_recreate)
+        plan = reconcile(desired, self.unit, anew=self.job.options.anew or self.anew)
         if not plan:
             return Carried(changed=False)
         taken = taken_names(plan, self.unit, desired.unit, self.job.stack.name, self.job.ports.engine)
@@ -94,9 +96,9 @@ class UnitRun:
             for step in restart:
                 swap.take_back(step)
             refused = self._predecessor_refused()
-        if refused is None:
-            return (SERVES_AGAIN,)
-        return (f"The server that ran before was started again, but: {refused}",)
+        again = SERVES_AGAIN if refused is None else f"The server that ran before was started again, but: {refused}"
+        changed = self.unit.outdated.get(self.unit.current.id) if self.unit.current is not None else None
+        return (again,) if changed is None else (again, LOADED_NOW.format(changed=changed))
 
     def _predecessor_refused(self) -> HomellmError | None:
         try:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from homellm.domain.signals import Signal
-from homellm.domain.world import Container, HostGpu, Process
+from homellm.domain.world import Container, FileState, HostGpu, Process
 
 if TYPE_CHECKING:
     from homellm.domain.ollama import LoadedModel
@@ -129,6 +129,14 @@ class Overlap:
 
 
 @dataclass(frozen=True, slots=True)
+class FilesSeen:
+    """The files that the present run of a server `loaded`, and the paths of those that are others now (`changed`)."""
+
+    loaded: tuple[FileState, ...]
+    changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """Everything a verification saw; None for a witness that could not be asked.
 
@@ -139,6 +147,7 @@ class Evidence:
     `gpu` is the host's GPU that was declared, after resolution. `weights_bytes` come from the model file's header.
     `tool_call` is a request that must call a tool, asked only where the model's template claims that it can.
     `reckoned_bytes` is what the model was to take on all devices together, None where that is not known exactly.
+    `files` is None where nobody knows what the server loaded, or what stands there now.
     """
 
     container: Container | None = None
@@ -157,6 +166,7 @@ class Evidence:
     reckoned_bytes: int | None = None
     recorded: frozenset[str] = frozenset()
     overlap: Overlap | None = None
+    files: FilesSeen | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ LABEL_VERSION = "homellm.version"
 LABEL_RESTART = "homellm.restart"
 LABEL_MAKER = "homellm.maker"
 LABEL_OUTCOMES = "homellm.outcomes"
+LABEL_FILES = "homellm.files"
 
 ROLE_SERVE = "serve"
 ROLE_PROBE = "probe"

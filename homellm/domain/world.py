@@ -160,6 +160,20 @@ class FileStamp(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class FileState:
+    """One file, as the kernel tells of it without opening it, links followed; times in nanoseconds of the Unix epoch.
+
+    `changed_ns` is when its inode or a link on the way to it last changed (ctime), which no program can set: a file of
+    an older date that was moved here is young by it. Two states are equal when path, size and time of content are.
+    """
+
+    path: str
+    size_bytes: int
+    mtime_ns: int
+    changed_ns: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ModelFile:
     """What stands at a model's path. `needed_bytes` is what its header promises, None when there is no header to read.
 
@@ -282,8 +296,9 @@ class World:
 
     `containers` are those that carry the stack's label; `name_holders` maps a name that the stack wants and a
     container without our label holds to that container. `images` and `dialects` are by the image as the file writes
-    it; an image that is not here is absent. `model_files` are by absolute path. `published` maps an address and port
-    held by a container to its name.
+    it; an image that is not here is absent. `model_files` are by absolute path. `loadable` are the files that a model's
+    server would load now and that may change at their paths, by the model's name; absent where they cannot be seen.
+    `published` maps an address and port held by a container to its name.
     """
 
     engine: EngineInfo
@@ -295,3 +310,4 @@ class World:
     model_files: Mapping[str, ModelFile] = field(default_factory=lambda: MappingProxyType({}))
     published: tuple[tuple[str, int, str], ...] = ()
     networks: Mapping[str, Network] = field(default_factory=lambda: MappingProxyType({}))
+    loadable: Mapping[str, tuple[FileState, ...]] = field(default_factory=lambda: MappingProxyType({}))

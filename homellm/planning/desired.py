@@ -20,6 +20,7 @@ from homellm.domain.spec import ContainerSpec
 from homellm.domain.stack import Declared, Model, OllamaServer, RestartPolicy, Stack
 from homellm.domain.world import World
 from homellm.errors import Problem
+from homellm.planning.loaded_files import files_label
 from homellm.runners.built import Built
 from homellm.runners.hashing import spec_hash
 from homellm.runners.llama_server import build
@@ -55,7 +56,7 @@ def desire(model: Model, stack: Stack, world: World) -> Desired:
         unit=model.name,
         spec=built.spec,
         hash=digest,
-        labels=_labels(stack, model, digest),
+        labels=_labels(stack, model, digest) | files_label(world.loadable.get(model.name, ())),
         expected_path=built.expected_path,
         restart=model.restart,
         stop_grace_s=model.stop_grace_s,

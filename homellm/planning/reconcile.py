@@ -8,6 +8,7 @@ swap that lacks nothing but its renames.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from homellm.domain.names import FAILED, LABEL_HASH, NEXT, PREVIOUS, PREVIOUS_KEPT
@@ -28,30 +29,35 @@ from homellm.planning.desired import Desired
 from homellm.planning.units import Unit, declared_policy, policy_to_restore, should_run
 
 
-def reconcile(desired: Desired, unit: Unit, *, force: bool = False) -> Plan:
+def reconcile(desired: Desired, unit: Unit, *, anew: str = "") -> Plan:
     """The steps that make `desired` of what `unit` is; empty when nothing is to be done.
 
-    `force` makes the container anew even if nothing changed. The caller has settled that `desired.spec` exists.
+    `anew` makes the container anew even if nothing changed, and is the cause. The caller has settled that
+    `desired.spec` exists.
     """
-    return Plan(tuple(_Reconciler(desired, force).steps(unit)))
+    return Plan(tuple(_Reconciler(desired, anew, unit.outdated).steps(unit)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Reconciler:
     desired: Desired
-    force: bool
+    anew: str
+    outdated: Mapping[str, str]
 
     def steps(self, unit: Unit) -> list[Step]:
         finish = self._finish_commit(unit)
         if finish is not None:
             steps, unit = finish
             return steps + self.steps(unit)
-        if unit.current is not None and self._is_desired(unit.current) and not self.force:
+        if unit.current is not None and self._is_desired(unit.current) and not self.anew:
             return self._keep(unit, unit.current)
         return self._swap(unit)
 
-    def _is_desired(self, container: Container) -> bool:
+    def _is_declared(self, container: Container) -> bool:
         return bool(self.desired.hash) and container.label(LABEL_HASH) == self.desired.hash
+
+    def _is_desired(self, container: Container) -> bool:
+        return self._is_declared(container) and container.id not in self.outdated
 
     # --- a commit that was cut off
 
@@ -123,7 +129,7 @@ class _Reconciler:
 
     def _usable(self, successor: Container | None) -> Container | None:
         """A `.next` that can be gone on with: it runs and has the wanted hash (the log of one that ended is stale)."""
-        if successor is None or self.force or not self._is_desired(successor):
+        if successor is None or self.anew or not self._is_desired(successor):
             return None
         return successor if successor.running else None
 
@@ -143,8 +149,8 @@ class _Reconciler:
     def _why_new(self, old: Container | None) -> str:
         if old is None:
             return "nothing serves this model yet"
-        if self._is_desired(old):
-            return "made anew on request"
+        if self._is_declared(old):
+            return self.outdated.get(old.id) or self.anew
         return "its declaration or its image changed"
 
     def _retire(self, old: Container) -> list[Step]:

@@ -30,7 +30,8 @@ class Unit:
 
     `name` is the canonical name that is wanted. `current` is what serves under the canonical name, or under the one
     it had before the stack file named it anew. `previous` is by number, 1 the newest. `stray` is everything else that
-    carries the unit's labels.
+    carries the unit's labels. `outdated` tells by a container's id why it must be made anew although it is the one that
+    is wanted: a file that it loaded is another one now.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Unit:
     failed: Container | None = None
     previous: Mapping[int, Container] = field(default_factory=lambda: MappingProxyType({}))
     stray: tuple[Container, ...] = ()
+    outdated: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def containers(self) -> tuple[Container, ...]:

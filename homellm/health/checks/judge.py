@@ -5,7 +5,7 @@ from __future__ import annotations
 from homellm.domain.evidence import Evidence
 from homellm.domain.stack import Model
 from homellm.domain.verdicts import Verdict
-from homellm.health.checks import device, gates, host, memory, serving
+from homellm.health.checks import device, files, gates, host, memory, serving
 from homellm.health.checks.case import Case, Check
 
 CHECKS: tuple[Check, ...] = (
@@ -15,6 +15,7 @@ CHECKS: tuple[Check, ...] = (
     device.device,
     gates.api,
     memory.mlock,
+    files.files,
     host.cpus,
     host.exposure,
     host.networks,

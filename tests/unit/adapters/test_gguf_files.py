@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from homellm.adapters.gguf_files import GgufFiles
+from homellm.domain.world import FileState
 from tests.fakes.gguf_bytes import Gguf, T, llama
 
 FILES = GgufFiles()
@@ -272,6 +273,33 @@ class TestStamp:
         assert GgufFiles().stamp(tmp_path / "m-00001-of-00002.gguf") == (3, 2 * 10**9)
         (tmp_path / "m-00002-of-00002.gguf").unlink()
         assert GgufFiles().stamp(tmp_path / "m-00001-of-00002.gguf") == (1, 10**9)
+
+    def test_of_each_file_by_itself(self, tmp_path):
+        for number in (1, 2):
+            part = tmp_path / f"m-{number:05}-of-00002.gguf"
+            part.write_bytes(b"x" * number)
+            os.utime(part, ns=(1, number * 10**9))
+        paths = sorted(tmp_path.iterdir())
+        found = GgufFiles().stat(paths)
+        assert found == tuple(FileState(str(path), n, n * 10**9) for n, path in enumerate(paths, start=1))
+        assert [one.changed_ns for one in found] == [path.stat().st_ctime_ns for path in paths]
+        assert GgufFiles().stat([*paths, tmp_path / "none.gguf"]) is None
+        assert GgufFiles().stat([tmp_path]) is None
+        assert GgufFiles().stat([Path("/a\0b")]) is None
+
+    def test_a_link_that_was_set_anew_is_young_whatever_it_leads_to(self, tmp_path):
+        """The file itself is old, and so is the link that is named: one in between leads elsewhere."""
+        old = tmp_path / "old.gguf"
+        old.write_bytes(b"1")
+        middle, link = tmp_path / "middle.gguf", tmp_path / "link.gguf"
+        link.symlink_to("middle.gguf")
+        middle.symlink_to(old)
+        old_ns = old.stat().st_ctime_ns
+        while middle.lstat().st_ctime_ns <= max(old_ns, link.lstat().st_ctime_ns):  # the kernel's clock has ticks
+            middle.unlink()
+            middle.symlink_to(old)
+        (found,) = GgufFiles().stat([link])
+        assert (found.path, found.changed_ns) == (str(link), middle.lstat().st_ctime_ns)
 
     def test_of_nothing(self, tmp_path):
         assert GgufFiles().stamp(tmp_path) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +16,7 @@ from homellm.deploy.up import up
 from homellm.domain.events import Event
 from homellm.domain.reports import StackReport
 from homellm.domain.stack import Model, Source, Stack
-from homellm.domain.world import Container, FileStamp, Host, ModelFile, Process
+from homellm.domain.world import Container, FileStamp, FileState, Host, ModelFile, Process
 from homellm.runners.recognise import recognise
 from tests.fakes.behaviour import Behaviour
 from tests.fakes.engine import FakeEngine, Kill
@@ -39,6 +39,7 @@ class FakeFiles:
         self.states: dict[str, ModelFile] = {}
         self.contents: dict[str, bytes] = {}
         self.times_ns: dict[str, int] = {}
+        self.changed_ns: dict[str, int] = {}
         self.hashed: list[str] = []
 
     def look(self, path: Path) -> ModelFile:
@@ -50,6 +51,15 @@ class FakeFiles:
             return None
         newest = max(self.times_ns.get(part, 0) for part in parts)
         return FileStamp(sum(len(self.contents[part]) for part in parts), newest)
+
+    def stat(self, paths: Sequence[Path]) -> tuple[FileState, ...] | None:
+        names = [str(path) for path in paths]
+        if any(name not in self.contents for name in names):
+            return None
+        return tuple(
+            FileState(name, len(self.contents[name]), self.times_ns.get(name, 0), self.changed_ns.get(name, 0))
+            for name in names
+        )
 
     def sha256(self, path: Path) -> str:
         self.hashed.append(str(path))

@@ -13,7 +13,7 @@ from homellm.deploy.check import check
 from homellm.deploy.ollama_record import ServerRecord, read_server_record, write_server_record
 from homellm.deploy.preview import plan
 from homellm.deploy.scope import Scope
-from homellm.domain.events import Note
+from homellm.domain.events import Note, StepStarted
 from homellm.domain.ollama import MadeFrom
 from homellm.domain.stack import Source
 from homellm.domain.verdicts import State
@@ -200,6 +200,27 @@ class TestUp:
         told = [event.text for event in lab.events if isinstance(event, Note)]
         assert told.count(f"gguf:{FILE} is another file than the one that it was started on") == 1
         assert MOVED not in lab.state.names()
+
+    @pytest.mark.parametrize(
+        ("label", "cause"),
+        [
+            (True, "smol.gguf changed since the server loaded it"),
+            (False, f"gguf:{FILE} is another file than the one that it was started on"),
+        ],
+        ids=["by the label of its files", "of an older homellm, by Ollama's digest"],
+    )
+    def test_the_step_that_makes_it_anew_says_why(self, label, cause):
+        lab = made_lab()
+        lab.ollamas.refused = frozenset({"lfm2"})
+        lab.state.add_image("x")
+        lab.up(of_file())
+        if not label:
+            del lab.state.by_name("nuc-smol").body["Labels"]["homellm.files"]
+        write(lab, NEW)
+        lab.events.clear()
+        lab.up(of_file())
+        steps = [event.step for event in lab.events if isinstance(event, StepStarted)]
+        assert [step.cause for step in steps if step.kind == "create"] == [cause]
 
 
 def test_a_kill_at_any_call_leaves_nothing_old():

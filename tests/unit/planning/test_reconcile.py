@@ -1,5 +1,7 @@
 """The plans of the swap, as text: every state that a cut can leave has one right way on."""
 
+from dataclasses import replace
+
 import pytest
 
 from homellm.planning.reconcile import reconcile
@@ -9,7 +11,7 @@ from tests.unit.planning.build import NAME, NEW, OLD, container, desired
 
 def plan(*containers, want=None, force=False):
     unit = sort_unit(NAME, "smol", containers)
-    steps = reconcile(want or desired(), unit, force=force).steps
+    steps = reconcile(want or desired(), unit, anew="made anew on request" if force else "").steps
     return [step.title.replace(NAME, "X") for step in steps]
 
 
@@ -50,6 +52,47 @@ def test_nothing_to_do():
 
 def test_force_makes_it_anew():
     assert plan(container(digest=NEW), force=True) == SWAP
+
+
+class TestAFileThatChanged:
+    """The very container that is wanted, which loaded another file than the one that stands at its path now."""
+
+    WHY = "smol.gguf changed since the server loaded it"
+
+    def steps(self, *containers, outdated):
+        unit = replace(sort_unit(NAME, "smol", containers), outdated={f"id-{name}": self.WHY for name in outdated})
+        return reconcile(desired(), unit).steps
+
+    def titles(self, *containers, outdated):
+        return [step.title.replace(NAME, "X") for step in self.steps(*containers, outdated=outdated)]
+
+    def test_is_swapped_and_the_step_says_why(self):
+        assert self.titles(container(digest=NEW), outdated=[NAME]) == SWAP
+        assert self.steps(container(digest=NEW), outdated=[NAME])[0].cause == self.WHY
+
+    def test_another_declaration_is_the_cause_where_there_is_one(self):
+        assert self.steps(container(), outdated=[NAME])[0].cause == "its declaration or its image changed"
+
+    def test_a_successor_that_loaded_the_new_file_is_gone_on_with(self):
+        successor = container(f"{NAME}.next", NEW, policy="no")
+        assert self.titles(container(digest=NEW), successor, outdated=[NAME]) == [
+            "set restart of X to no",
+            "stop X",
+            "verify X.next",
+            "set restart of X.next to unless-stopped",
+            "rename X to X.prev-1",
+            "rename X.next to X",
+        ]
+
+    def test_a_successor_that_loaded_the_old_one_is_made_anew(self):
+        successor = container(f"{NAME}.next", NEW, policy="no")
+        titles = self.titles(container(), successor, outdated=[f"{NAME}.next"])
+        assert titles == ["remove X.next", *SWAP]
+
+    def test_a_commit_that_was_cut_off_is_finished_and_nothing_more(self):
+        successor = container(f"{NAME}.next", NEW)
+        titles = self.titles(container(digest=NEW), successor, outdated=[NAME])
+        assert titles == ["rename X to X.prev-1", "rename X.next to X"]
 
 
 def test_swap():
