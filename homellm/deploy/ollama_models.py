@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from homellm.deploy.job import Job
+from homellm.deploy.ollama_kept import keep_made
 from homellm.deploy.ollama_made import note, old_copy_leaves, origin, parts_of, with_digests
 from homellm.deploy.ollama_record import ServerRecord
 from homellm.deploy.ollama_server import Reached
@@ -47,14 +48,16 @@ def bring(model: Model, reached: Reached, record: ServerRecord, job: Job, emit: 
         made=came.made,
     )
     if plan.kind != "none":
-        _not_somebody_elses(model, plan, own, source, record)
+        _not_somebody_elses(model, plan, own, source, record, reached)
         _not_altered_in_place(model, plan, reached, record)
         # Noted before it is made: a run that is cut off in between must know its own work again.
         note(name, record.made.get(name), reached, job)
         record = note(name, _make(model, plan, own, came.file, reached, job, emit), reached, job)
     stored = lookup(name, reached)
     if not stored.usable:
-        raise _unusable(stored)
+        raise _unusable(stored, reached)
+    if name in record.made:
+        keep_made(name, stored.digest, record.made[name], reached, job)
     return Named(name, stored, reached.api.show(name), record)
 
 
@@ -79,7 +82,7 @@ def _source(model: Model, reached: Reached, job: Job, emit: Emit) -> StoredModel
     if found.usable and model.pull != "always":
         return found
     if model.pull == "never" or (not found.usable and found.state not in PULL_CURES):
-        raise _unusable(found)
+        raise _unusable(found, reached)
     store = reached.store()
     pull = reached.api.pull(
         wanted.pull_name, insecure=wanted.insecure, room_bytes=store.free_bytes() if store is not None else None
@@ -87,21 +90,28 @@ def _source(model: Model, reached: Reached, job: Job, emit: Emit) -> StoredModel
     _stream(pull, model.name, job.scope, emit, most_bytes=_most(model, job))
     found = lookup(str(wanted), reached)
     if not found.usable:
-        raise _unusable(found)
+        raise _unusable(found, reached)
     return found
 
 
-def _unusable(found: StoredModel) -> Refused:
+def _typed(words: str, reached: Reached) -> str:
+    """A command of Ollama's as it can be typed here: this machine may have no `ollama` of its own."""
+    if reached.container is not None:
+        return f"docker exec {reached.container.name} {words}"
+    return f"OLLAMA_HOST={reached.url} {words}"
+
+
+def _unusable(found: StoredModel, reached: Reached) -> Refused:
     hint = {
         "cloud": "It runs on ollama.com and has no weights here: choose another model.",
         "safetensors": "Ollama has it as safetensors, which nothing else reads: choose a GGUF of it.",
         "absent": "Set pull: missing: then homellm up brings it.",
-    }.get(found.state, f"Bring it again on that server: ollama pull {found.name}")
+    }.get(found.state, f"Bring it again: {_typed(f'ollama pull {found.name}', reached)}")
     return Refused(found.reason or f"{found.name} cannot be used", hint=hint, id=f"model-{found.state}")
 
 
 def _not_somebody_elses(
-    model: Model, plan: Making, own: StoredModel, source: StoredModel | None, record: ServerRecord
+    model: Model, plan: Making, own: StoredModel, source: StoredModel | None, record: ServerRecord, reached: Reached
 ) -> None:
     """A name that the store has for another model is not taken over, unless homellm made it."""
     if own.state == "absent" or plan.name in record.made:
@@ -110,8 +120,9 @@ def _not_somebody_elses(
         return  # the same weights: deriving changes its parameters alone
     problem = Problem(
         id="name-in-store",
-        message=f"the store has another model named {plan.name}, which homellm did not make",
-        hint=f"Give {model.name} another name in the stack file, or remove that one: ollama rm {plan.name}",
+        message=f"the store has another model named {plan.name}, and nothing tells that homellm made it",
+        hint=f"Give {model.name} another name in the stack file, or remove that one: "
+        f"{_typed(f'ollama rm {plan.name}', reached)}",
         model=model.name,
     )
     raise Refused(problem.message, problems=(problem,))

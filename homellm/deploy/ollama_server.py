@@ -10,7 +10,8 @@ from homellm.deploy.engine_return import once_reachable
 from homellm.deploy.follow import TICK_S
 from homellm.deploy.job import Job
 from homellm.deploy.observe import read_foreign_log, read_log
-from homellm.deploy.ollama_record import has_server_record, read_server_record, write_server_record
+from homellm.deploy.ollama_kept import kept_made
+from homellm.deploy.ollama_record import ServerRecord, has_server_record, read_server_record, write_server_record
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Emit, Ports
 from homellm.deploy.settle import other_at_work, with_advice
@@ -125,6 +126,10 @@ def _hand_on(unit: Unit, reached: Reached, job: Job) -> None:
         kept = read_server_record(container, reached.url, job.ports)
         write_server_record(reached.container, reached.url, kept, job.ports)
         return
+    store = reached.store()
+    made = kept_made(reached, lambda name: store.find(name).digest, job.ports) if store is not None else {}
+    if made:  # `down` took the container and its record, and the store has what was made for it
+        write_server_record(reached.container, reached.url, ServerRecord(made=made), job.ports)
 
 
 def find(server: OllamaServer, stack: Stack, ports: Ports) -> Reached:

@@ -171,6 +171,7 @@ class Lab:
         self.files = FakeFiles()
         self.ollamas: Any = None
         self.hub = FakeHub()
+        self.kept = FakeKept()
         self.events: list[Event] = []
         self.engine = FakeEngine(self.state)
 
@@ -187,7 +188,7 @@ class Lab:
             cache=FakeCache(),
             ollamas=self.ollamas,
             hub=self.hub,
-            state=FakeKept(),
+            state=self.kept,
             maker="here",
         )
 
