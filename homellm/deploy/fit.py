@@ -12,7 +12,7 @@ from homellm.domain.places import problem_at
 from homellm.domain.stack import Model, OllamaServer, Stack
 from homellm.domain.world import Host, ModelFile
 from homellm.errors import Problem
-from homellm.planning.machine import SYSTEM_MEMORY, as_served, machine_of, system_memory
+from homellm.planning.machine import SYSTEM_MEMORY, as_served, machine_of, mapped_file, system_memory
 from homellm.ports import ModelFiles, ModelHub, OllamaStore
 from homellm.sizing import Demand, Device, Machine, UnknownType, demand_of
 from homellm.sizing.answer import FitReport, Subject, answer
@@ -68,7 +68,8 @@ def fit(
             continue
         machine, note = _machine(model, stack, host, asked)
         notes.update(dict.fromkeys(filter(None, [note])))
-        subject = Subject(model.name, weights.header, _demand(model, stack, asked, weights), machine, asked.slots)
+        demand, file = _demand(model, stack, asked, weights), mapped_file(model)
+        subject = Subject(model.name, weights.header, demand, machine, asked.slots, file)
         wrong = _unreckonable(subject)
         if wrong:
             problems.append(

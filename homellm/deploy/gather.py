@@ -12,6 +12,7 @@ from homellm.domain.dialect import Dialect
 from homellm.domain.names import (
     LABEL_ROLE,
     LABEL_STACK,
+    LABEL_UNIT,
     ROLE_PROBE,
     container_name,
     network_name,
@@ -35,7 +36,7 @@ def gather(stack: Stack, models: tuple[Model, ...], ports: Ports) -> World:
     own = tuple(model for model in models if model.runner == "llama-server")
     images = _images({m.image for m in own} | {s.image for s in servers if s.ours}, ports)
     published = ports.engine.published_ports()
-    model_files = _model_files(own, info, ports)
+    model_files = _model_files((*own, *_others_that_run(stack, models, containers)), info, ports)
     return World(
         engine=info,
         host=ports.host.snapshot(_wanted_ports((*own, *servers)), {(address, port) for address, port, _ in published}),
@@ -47,6 +48,7 @@ def gather(stack: Stack, models: tuple[Model, ...], ports: Ports) -> World:
         loadable=loadable(own, model_files, info, ports.files),
         published=published,
         networks=_networks(stack, (*own, *servers), ports),
+        gathered_for=frozenset(model.name for model in models),
     )
 
 
@@ -93,6 +95,13 @@ def _model_files(models: tuple[Model, ...], info: EngineInfo, ports: Ports) -> d
         return {}  # the files stand on the engine's machine, and it will say so when they do not
     paths = {model.source.path for model in models if model.source.path is not None}
     return {str(path): ports.files.look(path) for path in paths}
+
+
+def _others_that_run(stack: Stack, models: tuple[Model, ...], containers: tuple[Container, ...]) -> tuple[Model, ...]:
+    """Models whose turn it is not and that have a server which runs: they hold memory."""
+    running = {c.label(LABEL_UNIT) for c in containers if c.running and c.label(LABEL_ROLE) != ROLE_PROBE}
+    others = (one for one in stack.models if one.name in running and one.runner == "llama-server")
+    return tuple(one for one in others if all(one.name != model.name for model in models))
 
 
 def _names(stack: Stack, models: tuple[Model, ...], servers: tuple[OllamaServer, ...]) -> set[str]:

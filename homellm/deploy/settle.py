@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from homellm.deploy.job import Job
 from homellm.domain.engine_time import engine_time
-from homellm.domain.names import LABEL_MAKER, container_name
+from homellm.domain.names import LABEL_HASH, LABEL_MAKER, container_name
 from homellm.domain.stack import Model, Stack
 from homellm.domain.world import World
 from homellm.errors import ExitCode, Problem
@@ -31,9 +31,15 @@ def settle(model: Model, stack: Stack, world: World, *, fit: bool = True) -> tup
     """
     desired = desire(model, stack, world)
     unit = unit_of(model, stack, world)
-    found = desired.problems + preflight(model, stack, unit, world, fit=fit)
+    kept = _runs_as_declared(unit, desired)
+    found = desired.problems + preflight(model, stack, unit, world, fit=fit, kept=kept)
     beyond = ctx_problem(model, world)
     return with_advice(desired, found if beyond is None else (*found, beyond), unit)
+
+
+def _runs_as_declared(unit: Unit, desired: Desired) -> bool:
+    current = unit.current
+    return current is not None and current.running and current.label(LABEL_HASH) == desired.hash != ""
 
 
 def with_advice(desired: Desired, found: tuple[Problem, ...], unit: Unit) -> tuple[Desired, Unit, tuple[Problem, ...]]:

@@ -298,7 +298,8 @@ class World:
     container without our label holds to that container. `images` and `dialects` are by the image as the file writes
     it; an image that is not here is absent. `model_files` are by absolute path. `loadable` are the files that a model's
     server would load now and that may change at their paths, by the model's name; absent where they cannot be seen.
-    `published` maps an address and port held by a container to its name.
+    `published` maps an address and port held by a container to its name. `gathered_for` are the names of the models
+    whose turn it is; those of the stack's other models that run have their files here too, since they hold memory.
     """
 
     engine: EngineInfo
@@ -311,3 +312,4 @@ class World:
     published: tuple[tuple[str, int, str], ...] = ()
     networks: Mapping[str, Network] = field(default_factory=lambda: MappingProxyType({}))
     loadable: Mapping[str, tuple[FileState, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    gathered_for: frozenset[str] = frozenset()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from homellm.domain.stack import KvCacheType, Model, Stack
-from homellm.domain.world import Host, HostGpu
+from homellm.domain.world import Host, HostGpu, World
 from homellm.errors import Problem
 from homellm.gpu.listing import title
 from homellm.gpu.resolve import resolve
@@ -29,6 +29,19 @@ def as_served(model: Model, stack: Stack) -> Model:
     )
 
 
+#: What decides whether llama-server maps its weights or copies them (help of builds 10434 and 11669).
+_LOAD_FLAGS = ("-lm", "--load-mode", "--no-mmap", "-dio", "--direct-io")
+
+
+def mapped_file(model: Model) -> str:
+    """The file whose weights a model's server maps, so that others can share them; empty where they are its own.
+
+    Locked weights are not counted on: newer builds copy what they lock (`--load-mode mlock`).
+    """
+    copied = model.mlock or any(word.partition("=")[0] in _LOAD_FLAGS for word in model.extra_args)
+    return "" if copied or model.runner != "llama-server" or model.source.path is None else str(model.source.path)
+
+
 def machine_of(model: Model, stack: Stack, host: Host, *, device: Device | None = None) -> tuple[Machine, str]:
     """Where a model is to run with what is free there now, and a word about what cannot be told (or nothing).
 
@@ -48,6 +61,13 @@ def machine_of(model: Model, stack: Stack, host: Host, *, device: Device | None 
     if isinstance(card, Problem):
         return machine, f"{card.message}; its memory is not judged. Give --memory and --free."
     return _with_card(machine, card, overhead)
+
+
+def machine_in(model: Model, stack: Stack, world: World) -> Machine:
+    """Where a model is to run in this world: a machine that cannot be seen has the memory that its engine tells."""
+    machine, _ = machine_of(model, stack, world.host)
+    total = world.engine.memory_bytes
+    return replace(machine, host=Device(SYSTEM_MEMORY, total, total)) if machine.host is None and total else machine
 
 
 def _with_card(machine: Machine, card: HostGpu, overhead: int) -> tuple[Machine, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from homellm.domain.gguf import GgufHeader
@@ -9,10 +10,10 @@ from homellm.domain.places import problem_at
 from homellm.domain.stack import Model, Stack
 from homellm.domain.world import World
 from homellm.errors import ExitCode, Problem
-from homellm.planning.machine import SYSTEM_MEMORY, as_served, empty, machine_of
+from homellm.planning.machine import as_served, empty, machine_in
+from homellm.planning.memory_together import beside_others, freed_for, not_together
 from homellm.sizing import (
     Demand,
-    Device,
     Machine,
     Needs,
     Place,
@@ -27,29 +28,31 @@ from homellm.sizing import (
 from homellm.sizing.fit import MIB
 
 
-def memory_problem(model: Model, stack: Stack, world: World) -> Problem | None:
+def memory_problem(model: Model, stack: Stack, world: World, *, kept: bool = False) -> Problem | None:
     """What of the memory stands in the way of `model`; None when it fits, or when too little is known to tell.
 
-    Refused is what fits nowhere: more than the whole machine or card has, or more than the container's limit beyond
-    weights that can be read again from the file. What fits only while nothing else holds memory is advice (exit OK),
-    since what runs now may be about to stop.
+    Refused is what fits nowhere: more than the whole machine or card has, by itself or together with the models that
+    are to run beside it, or more than the container's limit beyond weights that can be read again from the file. What
+    fits only while nothing else holds memory is advice (exit OK), since what runs now may be about to stop. A model
+    that is `kept` runs as declared already: no others speak against it.
     """
     file = world.model_files.get(str(model.source.path)) if model.source.path else None
     if file is None or file.header is None:
         return None
     try:
-        return _judged(model, file.header, _machine(model, stack, world), demand_of(as_served(model, stack)))
+        machine = freed_for(model, stack, world, machine_in(model, stack, world))
+        demand = demand_of(as_served(model, stack))
+        alone = _judged(model, file.header, machine, demand, lambda: beside_others(model, stack, world))
+        if alone is not None and alone.exit_code is not ExitCode.OK:
+            return alone
+        return None if kept else not_together(model, stack, world) or alone
     except UnknownType as error:
         return problem_at(model, "kv_cache_type", id="kv-cache-type", message=str(error), hint="Use f16 or q8_0.")
 
 
-def _machine(model: Model, stack: Stack, world: World) -> Machine:
-    machine, _ = machine_of(model, stack, world.host)
-    total = world.engine.memory_bytes
-    return replace(machine, host=Device(SYSTEM_MEMORY, total, total)) if machine.host is None and total else machine
-
-
-def _judged(model: Model, header: GgufHeader, machine: Machine, demand: Demand) -> Problem | None:
+def _judged(
+    model: Model, header: GgufHeader, machine: Machine, demand: Demand, beside: Callable[[], str]
+) -> Problem | None:
     limit, machine = machine.container_bytes, replace(machine, container_bytes=None)
     whole = empty(machine)
     if model.gpu_layers == "auto":
@@ -57,7 +60,7 @@ def _judged(model: Model, header: GgufHeader, machine: Machine, demand: Demand) 
     need = needs(header, demand)
     never = _short(need, whole)
     if never:
-        return _told(model, never, _nearest(header, demand, whole), certain=True)
+        return _told(model, never, beside() or _nearest(header, demand, whole), certain=True)
     if limit is not None and (over := _over_limit(model, need, limit, shared=machine.shared)):
         return replace(over, hint=f"{_nearest(header, demand, Machine(container_bytes=limit))} Or raise memory.")
     now = _short(need, machine)

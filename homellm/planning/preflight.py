@@ -17,10 +17,13 @@ from homellm.planning.ports import port_problem
 from homellm.planning.units import Unit, split_name
 
 
-def preflight(model: Model, stack: Stack, unit: Unit, world: World, *, fit: bool = True) -> tuple[Problem, ...]:
+def preflight(
+    model: Model, stack: Stack, unit: Unit, world: World, *, fit: bool = True, kept: bool = False
+) -> tuple[Problem, ...]:
     """Everything that is known to stand in the way of `model`: its file, image, CPUs, port, name, memory, memory lock.
 
-    Without `fit` nothing is reckoned: for somebody who knows better than the reckoning. A problem with exit code OK is
+    Without `fit` nothing is reckoned: for somebody who knows better than the reckoning. A model that is `kept` has a
+    container that runs as declared. A problem with exit code OK is
     advice: it may stand in the way, and stops nothing.
     """
     file = world.model_files.get(str(model.source.path)) if model.source.path else None
@@ -33,7 +36,7 @@ def preflight(model: Model, stack: Stack, unit: Unit, world: World, *, fit: bool
         _networks(model, world),
         mlock_problem(model, world.host, world.engine, file.weights_bytes if file else None),
         *file_advice(model, world.host, world.engine),
-        memory_problem(model, stack, world) if fit else None,
+        memory_problem(model, stack, world, kept=kept) if fit else None,
     )
     return tuple(problem for problem in found if problem is not None)
 

@@ -7,7 +7,7 @@ from homellm.report.json_report import Document, error_document
 from homellm.report.layout import clean, columns, flat, hang
 from homellm.report.tables import join_blocks
 from homellm.sizing.answer import FitReport, ModelFit
-from homellm.sizing.fit import Place
+from homellm.sizing.fit import MOST_SLOTS, Place
 from homellm.sizing.needs import Share
 
 #: Columns of a device's bar.
@@ -24,6 +24,8 @@ def fit_document(report: FitReport) -> Document:
         **single,
         "models": models,
         "devices": [_device(place) for place in report.places or (report.models[0].places if single else ())],
+        "slots_each": report.slots_each,
+        "ctx_each": report.ctx_each,
         "notes": list(report.notes),
     }
 
@@ -43,6 +45,7 @@ def _model_document(model: ModelFit) -> Document:
         "total_bytes": need.total,
         "exact": model.exact,
         "fits": model.fits if model.places else None,
+        "fits_alone": model.fits_alone if model.places else None,
         "slots_fit": model.slots_fit,
         "ctx_fit": model.ctx_fit,
         "gpu_layers_fit": model.gpu_layers_fit,
@@ -70,7 +73,10 @@ def fit_table(report: FitReport, *, width: int | None = None) -> str:
     blocks = [_model(model, width) for model in report.models]
     if report.places:
         blocks.append(flat(columns([_bar(place) for place in report.places], width=width)))
-    blocks += [hang(_head(model), _verdict(model), width=width) for model in report.models]
+    beside = ", the others as declared" if len(report.models) > 1 else ""
+    blocks += [hang(_head(model), _verdict(model, beside), width=width) for model in report.models]
+    if report.slots_each is not None:
+        blocks.append(flat(hang("", [line], width=width, indent=0) for line in _together(report)))
     if report.notes:
         blocks.append(flat(hang("", [words.sentence(note)], width=width, indent=0) for note in report.notes))
     return join_blocks(blocks)
@@ -148,11 +154,11 @@ def _head(model: ModelFit) -> str:
     return f"{mark} {clean(model.name)}"
 
 
-def _verdict(model: ModelFit) -> list[str]:
+def _verdict(model: ModelFit, beside: str) -> list[str]:
     if not model.places:
         return ["No device is known to hold it against: give --memory and --free."]
     first = "Fits." if model.fits else f"Does not fit: {_missing(model)}."
-    lines = [first, *_answers(model)]
+    lines = [first, *_answers(model, beside)]
     if not model.exact:
         lines.append("This architecture keeps more than is reckoned here: the true need is larger.")
     return lines
@@ -160,20 +166,36 @@ def _verdict(model: ModelFit) -> list[str]:
 
 def _missing(model: ModelFit) -> str:
     short = [f"{place.name} lacks {words.size(place.missing_bytes)}" for place in model.places if place.missing_bytes]
-    return " and ".join(short) or "not beside the other models"
+    return " and ".join(short) or "it would alone, but not beside the other models"
 
 
-def _answers(model: ModelFit) -> list[str]:
+def _answers(model: ModelFit, beside: str) -> list[str]:
     demand = model.demand
     answers = []
     if model.slots_fit:
-        answers.append(f"{words.plural(model.slots_fit, 'slot')} of {demand.ctx} tokens would fit.")
+        most = ", the most that parallel takes" if model.slots_fit == MOST_SLOTS else ""
+        answers.append(f"{words.plural(model.slots_fit, 'slot')} of {demand.ctx} tokens would fit{most}{beside}.")
     if model.ctx_fit:
         trained = ", all that it was trained on" if model.ctx_fit >= model.trained_ctx - 255 > 0 else ""
         slots = words.plural(demand.parallel, "slot")
-        answers.append(f"With {slots}, contexts of up to {model.ctx_fit} tokens{trained}.")
+        answers.append(f"With {slots}, contexts of up to {model.ctx_fit} tokens{trained}{beside}.")
     if not model.fits and model.gpu_layers_fit is not None and model.gpu_layers_fit < model.layers:
         answers.append(
             f"As asked it fits with gpu_layers: {model.gpu_layers_fit} of {model.layers}, the rest on the CPU, slower."
         )
+    if not answers and model.fits_alone:
+        return ["The others leave nothing for it."]
     return answers or ["Nothing of it fits here: a smaller model or a smaller quantization would."]
+
+
+def _together(report: FitReport) -> list[str]:
+    """What would fit of several models that do not fit together; with one or with all fitting there is no such word."""
+    if report.slots_each is None:
+        return []
+    names = [clean(model.name) for model in report.models]
+    listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    for key, most in (("parallel", report.slots_each), ("ctx", report.ctx_each)):
+        less = [clean(model.name) for model in report.models if most and getattr(model.demand, key) > most]
+        if less:
+            return [f"{listed} fit together with {key}: {most} for {' and '.join(less)}."]
+    return [f"{listed} do not fit together: leave one of them out, or take a smaller model or quantization."]

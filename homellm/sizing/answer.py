@@ -10,18 +10,23 @@ from homellm.errors import ExitCode, Problem, worst
 from homellm.sizing.architectures import is_exact
 from homellm.sizing.demand import Demand
 from homellm.sizing.fit import Machine, Place, ctx_fits, fits, layers_fit, places, slots_fit
-from homellm.sizing.needs import Needs, Share, needs
+from homellm.sizing.needs import Needs, needs
+from homellm.sizing.together import Member, ctx_each, mapped_once, places_together, seen_from, slots_each
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One model to be answered for. `slots` are the numbers of slots to compare; empty for the demanded one alone."""
+    """One model to be answered for. `slots` are the numbers of slots to compare; empty for the demanded one alone.
+
+    `file` names weights that other models may map as well, as `together.Member` has it.
+    """
 
     name: str
     header: GgufHeader
     demand: Demand
     machine: Machine
     slots: range = range(0)
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +40,11 @@ class SlotsRow:
 
 @dataclass(frozen=True, slots=True)
 class ModelFit:
-    """The answers for one model beside the others of its stack.
+    """The answers for one model beside the others of its stack, which have what they demand.
 
-    `slots_fit` at the demanded context, `ctx_fit` at the demanded slots, `gpu_layers_fit` as -ngl counts (None without
-    a GPU, or when nothing fits). All three are None when no device is known. `layers` is the number that means all.
-    `weights_bytes` are those of the file.
+    `fits_alone` is the answer as if there were no others. `slots_fit` at the demanded context, `ctx_fit` at the
+    demanded slots, `gpu_layers_fit` as -ngl counts (None without a GPU, or when nothing fits). All three are None when
+    no device is known. `layers` is the number that means all. `weights_bytes` are those of the file.
     """
 
     name: str
@@ -54,16 +59,23 @@ class ModelFit:
     gpu_layers_fit: int | None
     layers: int
     trained_ctx: int
+    fits_alone: bool = True
     rows: tuple[SlotsRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class FitReport:
-    """What `fit` says. `places` are the devices with all models together; `notes` what has to be known besides."""
+    """What `fit` says. `places` are the devices with all models together; `notes` what has to be known besides.
+
+    Where several models do not fit together, `slots_each` is the most slots that each of them may have for all to fit,
+    and, where not even one slot each fits, `ctx_each` the largest context; 0 where there is none, None where all fit.
+    """
 
     stack: str | None
     models: tuple[ModelFit, ...] = ()
     places: tuple[Place, ...] = ()
+    slots_each: int | None = None
+    ctx_each: int | None = None
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = field(default=())
 
@@ -75,20 +87,28 @@ class FitReport:
 
 def answer(stack: str | None, subjects: Sequence[Subject]) -> FitReport:
     """Reckon every model, and all of them together. Raises caches.UnknownType."""
-    wanted = [needs(subject.header, subject.demand) for subject in subjects]
+    alone = [needs(subject.header, subject.demand) for subject in subjects]
+    files = [subject.file for subject in subjects]
+    there = places_together(mapped_once(alone, files), [subject.machine for subject in subjects])
+    short = len(subjects) > 1 and any(place.missing_bytes for place in there)
+    slots = slots_each(_members(subjects)) if short else None
     return FitReport(
         stack=stack,
-        models=tuple(_model(number, subjects, wanted) for number in range(len(subjects))),
-        places=_together(subjects, wanted),
+        models=tuple(_model(number, subjects, alone) for number in range(len(subjects))),
+        places=there,
+        slots_each=slots,
+        ctx_each=ctx_each(_members(subjects)) if slots == 0 else None,
     )
 
 
-def _model(number: int, subjects: Sequence[Subject], wanted: Sequence[Needs]) -> ModelFit:
-    subject, need = subjects[number], wanted[number]
+def _members(subjects: Sequence[Subject]) -> list[Member]:
+    return [Member(one.name, one.header, one.demand, one.machine, file=one.file) for one in subjects]
+
+
+def _model(number: int, subjects: Sequence[Subject], alone: Sequence[Needs]) -> ModelFit:
+    subject, need = subjects[number], alone[number]
     machine, demand, header = subject.machine, subject.demand, subject.header
-    others = [
-        _seen_from(machine, other.machine, wanted[index]) for index, other in enumerate(subjects) if index != number
-    ]
+    others = _others(number, subjects, alone)
     known = bool(places([need], machine))
     with_gpu = known and demand.gpu_layers is not None
     return ModelFit(
@@ -104,42 +124,20 @@ def _model(number: int, subjects: Sequence[Subject], wanted: Sequence[Needs]) ->
         gpu_layers_fit=layers_fit(header, demand, machine, others=others) if with_gpu else None,
         layers=header.layers + 1,
         trained_ctx=header.context_length,
+        fits_alone=fits([need], machine),
         rows=tuple(_row(subject, parallel, others) for parallel in subject.slots),
     )
+
+
+def _others(number: int, subjects: Sequence[Subject], alone: Sequence[Needs]) -> list[Needs]:
+    """What the other models take of this one's devices; weights that this one maps too are its own."""
+    order = [number, *(index for index in range(len(subjects)) if index != number)]
+    once = mapped_once([alone[index] for index in order], [subjects[index].file for index in order])
+    machine = subjects[number].machine
+    rest = zip(order[1:], once[1:], strict=True)
+    return [seen_from(machine, subjects[index].machine, need) for index, need in rest]
 
 
 def _row(subject: Subject, parallel: int, others: Sequence[Needs]) -> SlotsRow:
     need = needs(subject.header, replace(subject.demand, parallel=parallel))
     return SlotsRow(parallel, need.total, fits([need, *others], subject.machine))
-
-
-def _seen_from(machine: Machine, its_machine: Machine, need: Needs) -> Needs:
-    """What another model takes of this one's devices: its GPU's part only on the same GPU, its container's never."""
-    if machine.gpu is not None and its_machine.gpu is not None and machine.gpu.name == its_machine.gpu.name:
-        return need
-    host = _sum(need.host, need.gpu) if its_machine.shared else need.host
-    return replace(need, host=host, gpu=Share())
-
-
-def _sum(one: Share, other: Share) -> Share:
-    return Share(
-        weights=one.weights + other.weights,
-        kv=one.kv + other.kv,
-        recurrent=one.recurrent + other.recurrent,
-        compute=one.compute + other.compute,
-        output=one.output + other.output,
-        projector=one.projector + other.projector,
-    )
-
-
-def _together(subjects: Sequence[Subject], wanted: Sequence[Needs]) -> tuple[Place, ...]:
-    """Each device once, with what all models take there. Limits of containers are each model's own."""
-    sums: dict[str, Place] = {}
-    for subject, need in zip(subjects, wanted, strict=True):
-        for place in places([need], replace(subject.machine, container_bytes=None)):
-            before = sums.get(place.name)
-            used, free = (before.used_bytes, before.free_bytes) if before else (0, place.free_bytes)
-            sums[place.name] = replace(
-                place, used_bytes=place.used_bytes + used, free_bytes=min(place.free_bytes, free)
-            )
-    return tuple(sums.values())

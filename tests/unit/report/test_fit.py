@@ -44,6 +44,43 @@ def test_a_whole_stack() -> None:
     assert fit_table(replace(answer("nuc", subjects), notes=("a word besides",))) == golden("fit-stack.txt")
 
 
+def too_much_together(chat: int, small: int, ctx: int = 8192) -> FitReport:
+    """Two models on 14 GiB, of which each alone may have some twenty slots of 8192 tokens."""
+    sizes = {"chat": chat, "small": small}
+    return answer(
+        "nuc", [Subject(name, QWEN25_7B, Demand(ctx, count), Machine(None, RAM)) for name, count in sizes.items()]
+    )
+
+
+def test_models_that_do_not_fit_together_are_told_what_would() -> None:
+    text = fit_table(too_much_together(18, 18))
+    assert "✘ chat  Does not fit: it would alone, but not beside the other models." in text
+    assert "The others leave nothing for it." in text
+    assert "Nothing of it fits" not in text
+    # 14 GiB less 1024 MiB, twice 4460 MiB of weights and twice some 240 of buffers: 8 slots of 448 MiB
+    assert "chat and small fit together with parallel: 4 for chat and small." in text
+    assert fit_table(too_much_together(4, 4)).count("✔") == 2
+    assert fit_table(too_much_together(5, 5)).count("✘") == 2
+
+
+def test_models_of_which_one_slot_each_is_too_much_may_fit_with_a_shorter_context() -> None:
+    report = too_much_together(1, 1, ctx=131072)
+    assert "chat and small fit together with ctx: " in fit_table(report)
+    assert report.slots_each == 0
+    ctx = report.ctx_each or 0
+    assert 0 < ctx < 131072
+    assert all(model.fits for model in too_much_together(1, 1, ctx=ctx).models)
+    assert not all(model.fits for model in too_much_together(1, 1, ctx=ctx + 256).models)
+    document = fit_document(report)
+    assert (document["slots_each"], document["ctx_each"]) == (0, ctx)
+
+
+def test_the_most_that_parallel_takes_is_said_to_be_that() -> None:
+    large = Machine(None, Device("system memory", 1024**4))
+    text = fit_table(answer(None, [Subject("m", SMOLLM2_135M, Demand(2048, 3), large)]))
+    assert "256 slots of 2048 tokens would fit, the most that parallel takes." in " ".join(text.split())
+
+
 def test_every_line_fits_a_narrow_screen() -> None:
     for lines in (fit_table(report(8, slots=range(1, 9)), width=60), fit_table(report(7), width=60)):
         assert max(map(cell_width, lines.splitlines())) <= 60
