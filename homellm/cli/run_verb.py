@@ -14,7 +14,7 @@ from homellm.cli import signals, streams, wiring
 from homellm.cli.failures import tell_error, tell_fault
 from homellm.cli.options import Common
 from homellm.cli.selection import select
-from homellm.domain.events import Event
+from homellm.domain.events import Event, Progress
 from homellm.domain.reports import StackReport
 from homellm.domain.stack import Stack
 from homellm.errors import ExitCode, HomellmError
@@ -76,6 +76,28 @@ class SilentSink:
         """Keep silent."""
 
 
+class WaitingSink:
+    """For a verb that only looks: what it waits for, once that takes its time, on stderr beside the table."""
+
+    def __init__(self, output: Output) -> None:
+        self._lines = PlainSink(output)
+
+    def __enter__(self) -> WaitingSink:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Set the table apart from what was told."""
+        self._lines.__exit__(*exc)
+
+    def emit(self, event: Event) -> None:
+        """Take one event."""
+        if isinstance(event, Progress) and event.text:
+            self._lines.emit(event)
+
+    def interrupting(self, text: str) -> None:
+        """Keep silent: what only looks is left at once."""
+
+
 def prepare(common: Common, models: Sequence[str] | None) -> tuple[Stack, tuple[str, ...]]:
     """The stack and the models that the command line names. Raises StackFileError and UsageError."""
     stack = wiring.load_stack(common)
@@ -100,8 +122,8 @@ def run_verb(
 ) -> ExitCode:
     """Load the stack, connect, carry out `act`, tell its report; the exit code.
 
-    `events` shows what happens while it happens; a verb that only looks needs none. `goes_on` is the command that goes
-    on where a second Ctrl-C leaves off; empty for a verb that changes nothing.
+    `events` shows what happens while it happens; a verb that only looks tells what it waits for. `goes_on` is the
+    command that goes on where a second Ctrl-C leaves off; empty for a verb that changes nothing.
     """
     stack, only = prepare(common, models)
     try:
@@ -158,8 +180,10 @@ def _leave(common: Common, goes_on: str) -> None:
 
 
 def _sink(common: Common, out: Output, *, events: bool) -> AbstractContextManager[Sink]:
-    if common.json or not events:
+    if common.json:
         return SilentSink()
+    if not events:
+        return WaitingSink(streams.errors_output())
     if streams.live(common):
         from homellm.report.terminal import TerminalSink
 

@@ -14,7 +14,7 @@ from homellm.deploy.observe import subject_of
 from homellm.deploy.pull_models import locate
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select
-from homellm.deploy.session import Emit, Options, Ports
+from homellm.deploy.session import Emit, Options, Ports, telling
 from homellm.deploy.settle import settle
 from homellm.deploy.threads import apart, side_by_side
 from homellm.deploy.unapplied import difference
@@ -43,19 +43,20 @@ def check(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, s
 def _one(model: Model, job: Job, emit: Emit) -> ModelReport:
     emit(Progress(model.name, "verifying"))
     try:
-        report = _judged(model, job)
+        report = _judged(model, job, emit)
     except HomellmError as error:
         report = ModelReport(name=model.name, state=State.FAILED, problems=error.problems)
     emit(ModelFinished(report))
     return report
 
 
-def _judged(model: Model, job: Job) -> ModelReport:
+def _judged(model: Model, job: Job, emit: Emit) -> ModelReport:
+    tell = telling(model.name, emit)
     if model.runner == "ollama":
         from homellm.deploy.ollama_look import check_on_ollama  # noqa: PLC0415 - for stacks with an Ollama alone
 
         # Apart: an Ollama that hangs answers nothing for half a minute and more, and Ctrl-C must not wait for it.
-        return apart(partial(check_on_ollama, model, job), job.scope)
+        return apart(partial(check_on_ollama, model, job, tell), job.scope)
     desired, unit, _ = settle(model, job.stack, job.world)
     subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world)
     container = unit.current
@@ -66,11 +67,11 @@ def _judged(model: Model, job: Job) -> ModelReport:
         return ModelReport(name=model.name, state=State.ABSENT, problems=(_absent(model),))
     differs = difference(container, desired, model.image, job.world)
     if not container.running or paused(container):
-        report = look(model, container, subject, job.ports, job.scope)
+        report = look(model, container, subject, job.ports, job.scope, tell)
         notes = (UNDER_WAY if under_way(unit) else "", differs)
         return replace(report, notes=(*report.notes, *filter(None, notes)))
     concurrency = job.options.concurrency
-    return examine(model, container, subject, job.ports, job.scope, concurrency=concurrency, difference=differs)
+    return examine(model, container, subject, job.ports, job.scope, tell, concurrency=concurrency, difference=differs)
 
 
 def _absent(model: Model) -> Problem:

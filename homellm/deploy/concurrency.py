@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import queue
-import re
 import threading
 
 from homellm.deploy.session import Ports
-from homellm.deploy.witness import OK
+from homellm.deploy.witness import OK, ask_slots
 from homellm.domain.evidence import Overlap
 from homellm.domain.secret import reveal
 from homellm.domain.stack import Model
-from homellm.ports import Http, Json
+from homellm.ports import Json
 
 #: Tokens of each request, more where fewer were over too soon to be seen. The server answers between two tokens.
 TOKENS = (16, 64, 256)
@@ -23,7 +21,6 @@ ROUND_S = 300.0
 #: A look waits for the token, or for the prompt, that is being computed.
 LOOK_S = 60.0
 _BETWEEN_LOOKS_S = 0.005
-_BUSY = re.compile(rb"^llamacpp:requests_processing (\d+)", re.MULTILINE)
 #: Words of the text that an embedding is asked of; each is a token or two.
 _WORDS = 100
 
@@ -90,18 +87,5 @@ class _Round:
 
     def _look(self) -> tuple[int | None, str]:
         """How many slots are at work now, and who says so; None when nobody does."""
-        return _busy_slots(self._url, self._ports.http, self._key)
-
-
-def _busy_slots(url: str, http: Http, key: str | None) -> tuple[int | None, str]:
-    reply = http.get(f"{url}/slots", timeout_s=LOOK_S, api_key=key)
-    if reply.status == OK:
-        try:
-            slots = json.loads(reply.body)
-        except (ValueError, RecursionError):
-            slots = None
-        if isinstance(slots, list):
-            return sum(1 for slot in slots if isinstance(slot, dict) and slot.get("is_processing") is True), "/slots"
-    reply = http.get(f"{url}/metrics", timeout_s=LOOK_S, api_key=key)
-    found = _BUSY.search(reply.body) if reply.status == OK else None
-    return (int(found[1]), "/metrics") if found else (None, "")
+        slots = ask_slots(self._url, self._ports.http, self._key, LOOK_S)
+        return (slots.busy, slots.source) if slots is not None else (None, "")

@@ -14,7 +14,7 @@ from homellm.deploy.look import look, paused
 from homellm.deploy.observe import Subject, subject_of, subject_of_container
 from homellm.deploy.record import write_record
 from homellm.deploy.scope import Scope
-from homellm.deploy.session import Emit
+from homellm.deploy.session import Emit, telling
 from homellm.deploy.settle import other_at_work, settle, unit_of
 from homellm.deploy.telling import failed_report, serving_report, with_verdicts
 from homellm.deploy.unit import Carried, UnitRun, current_of
@@ -91,7 +91,8 @@ class _Proof:
 
     def _follow(self, ref: str, subject: Subject, scope: Scope, limits: Limits | None = None) -> Outcome:
         job = self.job
-        return verify(ref, subject, job.ports, scope, limits or job.limits, job.options.engine_return_s)
+        tell = telling(self.model.name, self.emit)
+        return verify(ref, subject, job.ports, scope, limits or job.limits, job.options.engine_return_s, tell)
 
 
 def _report(proof: _Proof, carried: Carried, unit: Unit) -> ModelReport:
@@ -106,7 +107,10 @@ def _report(proof: _Proof, carried: Carried, unit: Unit) -> ModelReport:
     if proof.outcomes and proof.outcomes[0].problem is not None:
         return failed_report(model, (proof.outcomes[0].problem,), current_of(unit, proof.job))
     if not proof.outcomes or proof.outcomes[0].evidence.container is None:
-        return replace(look(model, current, proof.subject, ports, proof.job.scope), changed=carried.changed)
+        return replace(
+            look(model, current, proof.subject, ports, proof.job.scope, telling(model.name, proof.emit)),
+            changed=carried.changed,
+        )
     outcome, container = proof.outcomes[0], proof.outcomes[0].evidence.container
     state = judge(outcome.verdicts)
     write_record(container.id, outcome.evidence, outcome.verdicts, state, ports)

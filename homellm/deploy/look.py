@@ -13,6 +13,7 @@ from homellm.deploy.scope import Scope
 from homellm.deploy.session import Ports
 from homellm.deploy.telling import failed_report, serving_report, with_verdicts
 from homellm.deploy.threads import apart
+from homellm.deploy.token import Tell
 from homellm.deploy.unapplied import hold_off
 from homellm.domain.evidence import Evidence
 from homellm.domain.reports import ModelReport
@@ -25,19 +26,21 @@ from homellm.health.merge import merge, reaches_back
 from homellm.planning.units import Unit
 
 
-def look(model: Model, container: Container | None, subject: Subject, ports: Ports, scope: Scope) -> ModelReport:
+def look(
+    model: Model, container: Container | None, subject: Subject, ports: Ports, scope: Scope, tell: Tell
+) -> ModelReport:
     """A model's state by live witnesses, and by the record where they cannot tell.
 
-    Without a record of this run everything is asked anew, log and token too, and becomes the record. Raises Interrupted
-    on Ctrl-C.
+    Without a record of this run everything is asked anew, log and token too, and becomes the record. So it is with one
+    that is not clean: what failed at one moment tells nothing of now. Raises Interrupted on Ctrl-C.
     """
     if container is None:
         return ModelReport(name=model.name, state=State.ABSENT)
     if not container.running or paused(container):
         return failed_report(model, (_not_running(model, container),), container)
     record = read_record(container, ports)
-    if record is None:
-        return examine(model, container, subject, ports, scope)
+    if record is None or record.state is not State.VERIFIED:
+        return examine(model, container, subject, ports, scope, tell)
     evidence = apart(partial(observe_quickly, container, subject, record, ports), scope)
     log, recorded = merge(evidence.log, record.log)
     recorded |= {"chat"} if record.chat is not None else set()
@@ -53,6 +56,7 @@ def examine(
     subject: Subject,
     ports: Ports,
     scope: Scope,
+    tell: Tell,
     *,
     concurrency: bool = False,
     difference: str = "",
@@ -63,7 +67,7 @@ def examine(
     declared now: then that is its note and hint, and its record stays what it was. One that was not ready yet in this
     run gets no record: the next look asks anew. Raises Interrupted on Ctrl-C, which does not wait for the request.
     """
-    evidence = apart(partial(_observe, model, container, subject, ports, concurrency=concurrency), scope)
+    evidence = apart(partial(_observe, model, container, subject, ports, tell, concurrency=concurrency), scope)
     notes = (difference,) if difference else ()
     never_ready = evidence.healthy is not True and not _was_ready(evidence, container, ports)
     if never_ready and _loads(evidence):
@@ -76,8 +80,10 @@ def examine(
     return _judged(model, container, verdicts, evidence)
 
 
-def _observe(model: Model, container: Container, subject: Subject, ports: Ports, *, concurrency: bool) -> Evidence:
-    evidence = observe_now(container, subject, ports)
+def _observe(
+    model: Model, container: Container, subject: Subject, ports: Ports, tell: Tell, *, concurrency: bool
+) -> Evidence:
+    evidence = observe_now(container, subject, ports, tell)
     if concurrency and evidence.url and model.runner == "llama-server":
         evidence = replace(evidence, overlap=measure_overlap(evidence.url, model, ports))
     return evidence

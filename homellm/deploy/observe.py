@@ -9,8 +9,9 @@ from homellm.deploy.follow import since
 from homellm.deploy.loaded_files import see_files
 from homellm.deploy.record import Record, read_record
 from homellm.deploy.session import Ports
-from homellm.deploy.witness import OK, ask_props, ask_token, ask_tool_call, claims_tools, find_url
-from homellm.domain.evidence import Chat, Evidence, LogSummary
+from homellm.deploy.token import ASKING, Answer, Tell, answered, ask_patiently
+from homellm.deploy.witness import OK, Slots, ask_props, ask_slots, ask_token, ask_tool_call, claims_tools, find_url
+from homellm.domain.evidence import Chat, Evidence, LogSummary, Props
 from homellm.domain.secret import reveal
 from homellm.domain.stack import Gpu, Model, OllamaServer
 from homellm.domain.world import Container, HostGpu, ModelFile, World
@@ -27,6 +28,8 @@ from homellm.sizing import UnknownType, estimate_model
 SETTLE_S = 5.0
 #: One token of a large model on a slow machine takes this long at most; a server that hangs is told from a slow one.
 TOKEN_S = 120.0
+#: /slots is answered between two steps of the server's work; a long prompt on a slow machine makes long ones.
+SLOTS_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,26 +98,34 @@ def _environment(container: Container, ports: Ports) -> tuple[str, ...]:
 
 
 def observe_ready(
-    container: Container, subject: Subject, log: LogSummary, ports: Ports, *, ready_s: float | None, timeout_s: float
+    container: Container,
+    subject: Subject,
+    log: LogSummary,
+    ports: Ports,
+    *,
+    ready_s: float | None,
+    timeout_s: float,
+    tell: Tell,
 ) -> Evidence:
     """Ask every live witness of a server that is ready, with one real request; `log` is what was read while waiting."""
-    return _evidence(container, subject, log, ports, ready_s=ready_s, ask=True, timeout_s=min(timeout_s, TOKEN_S))
+    timeout_s = min(timeout_s, TOKEN_S)
+    return _evidence(container, subject, log, ports, ready_s=ready_s, tell=tell, timeout_s=timeout_s)
 
 
-def observe_now(container: Container, subject: Subject, ports: Ports) -> Evidence:
+def observe_now(container: Container, subject: Subject, ports: Ports, tell: Tell) -> Evidence:
     """Everything that can be seen of a container at any time: its whole log of this run, and one real request."""
     log, recorded = read_log(container, ports), frozenset[str]()
     record = read_record(container, ports)
     if record is not None:
         log, recorded = merge(log, record.log)  # rotation may have taken the lines of the load
-    evidence = _evidence(container, subject, log, ports, ready_s=None, ask=True, timeout_s=TOKEN_S, record=record)
-    return replace(evidence, recorded=recorded)
+    evidence = _evidence(container, subject, log, ports, ready_s=None, tell=tell, timeout_s=TOKEN_S, record=record)
+    return replace(evidence, recorded=evidence.recorded | recorded)
 
 
 def observe_quickly(container: Container, subject: Subject, record: Record, ports: Ports) -> Evidence:
     """The live witnesses alone, beside the record of this run: no log is read and no token is asked for."""
     log = LogSummary()
-    return _evidence(container, subject, log, ports, ready_s=None, ask=False, timeout_s=TOKEN_S, record=record)
+    return _evidence(container, subject, log, ports, ready_s=None, tell=None, timeout_s=TOKEN_S, record=record)
 
 
 def read_log(container: Container, ports: Ports) -> LogSummary:
@@ -162,10 +173,11 @@ def _evidence(
     ports: Ports,
     *,
     ready_s: float | None,
-    ask: bool,
+    tell: Tell | None,
     timeout_s: float,
     record: Record | None = None,
 ) -> Evidence:
+    """What the live witnesses say; without `tell` no request is made."""
     model = subject.model
     key = reveal(model.api_key) if model.api_key is not None else None
     url, reply = "", None
@@ -174,18 +186,20 @@ def _evidence(
     elif container.running:
         url, reply = find_url(container, ports.http)
     props = ask_props(url, ports.http, key) if url else None
-    chat = ask_token(url, model, ports.http, key, timeout_s) if url and ask else None
-    call: Chat | None = None
-    if chat is not None and chat.tokens and judges_template(model) and claims_tools(props):
-        call = ask_tool_call(url, model, ports.http, key, timeout_s)
+    asked = _Requests(Answer(None))
+    if url and tell is not None:
+        asked = _request(url, model, key, ports, record, tell, props, timeout_s=timeout_s)
     return Evidence(
         container=container,
         url=url,
         reachable=bool(url),
         healthy=reply.status == OK if reply is not None and reply.status else None,
         props=props,
-        chat=chat,
-        tool_call=call,
+        chat=asked.chat.chat,
+        tool_call=asked.tool_call,
+        recorded=asked.recorded,
+        busy=asked.chat.busy,
+        proved=asked.chat.chat if answered(asked.chat.chat) else record.proved if record else None,
         log=log,
         log_from_start=reaches_back(log),
         process=ports.host.process(container),
@@ -195,3 +209,48 @@ def _evidence(
         ready_s=ready_s,
         files=see_files(container, ports, local=subject.local, recorded=lambda: record.files if record else None),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Requests:
+    """The requests of one look; `recorded` has `chat` where an earlier one of this run stands for it."""
+
+    chat: Answer
+    tool_call: Chat | None = None
+    recorded: frozenset[str] = frozenset()
+
+
+def _request(
+    url: str,
+    model: Model,
+    key: str | None,
+    ports: Ports,
+    record: Record | None,
+    tell: Tell,
+    props: Props | None,
+    *,
+    timeout_s: float,
+) -> _Requests:
+    """One token, and a tool call where the template claims that it can.
+
+    A server all of whose slots serve others is known by what it answered earlier in this run, if it did.
+    """
+
+    def ask(request: Callable[[], Chat], what: str, *, proved: bool) -> Answer:
+        return ask_patiently(request, look, tell, what, proved=proved)
+
+    def look() -> Slots | None:
+        slots = ask_slots(url, ports.http, key, SLOTS_S)
+        return replace(slots, total=slots.total or (props.total_slots if props else None)) if slots else None
+
+    proved, known = (record.proved, record.tool_call) if record is not None else (None, None)
+    proved, known = (one if answered(one) else None for one in (proved, known))
+    chat = ask(lambda: ask_token(url, model, ports.http, key, timeout_s), ASKING, proved=bool(proved))
+    if chat.chat is None:
+        return _Requests(replace(chat, chat=proved), known, frozenset({"chat"}))
+    if not (answered(chat.chat) and judges_template(model) and claims_tools(props)):
+        return _Requests(chat)
+    call = ask(
+        lambda: ask_tool_call(url, model, ports.http, key, timeout_s), "asking for one tool call", proved=bool(known)
+    )
+    return _Requests(chat, known if call.busy else call.chat)

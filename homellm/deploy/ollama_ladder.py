@@ -231,8 +231,9 @@ class _Climb:
     # --- the end
 
     def _end(self, end: End, asked: Asked) -> ModelReport:
-        fallback = fallback_of(asked, self.outcomes)
-        if end.rung in (None, "ollama"):
+        stays = end.rung in (None, "ollama")
+        fallback = fallback_of(asked, self.outcomes, moved=not stays)
+        if stays:
             return replace(self._on_ollama(end), fallback=fallback)
         report = self.reports.get(str(end.rung)) or self._look_again(end)
         let_go(self.named, self.reached)

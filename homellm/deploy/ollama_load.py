@@ -10,8 +10,9 @@ from homellm.deploy.observe import TOKEN_S
 from homellm.deploy.ollama_models import Named
 from homellm.deploy.ollama_record import ServerRecord
 from homellm.deploy.ollama_server import Reached
-from homellm.deploy.session import Emit
+from homellm.deploy.session import Emit, telling
 from homellm.deploy.threads import apart
+from homellm.deploy.token import wait_for_token
 from homellm.deploy.witness import ask_token
 from homellm.domain.events import Progress
 from homellm.domain.evidence import Load, LogSummary, OllamaEvidence
@@ -44,7 +45,12 @@ def load(model: Model, named: Named, reached: Reached, job: Job, emit: Emit) -> 
         evidence = replace(observe(model, named, reached, job), ready_s=job.ports.clock.monotonic() - begun)
     asked = replace(model, embedding=embeds(model, named))
     # Apart: one token may take minutes, and Ctrl-C must not wait for it.
-    chat = apart(lambda: ask_token(reached.url, asked, job.ports.http, None, _left(job, TOKEN_S)), job.scope)
+    chat = apart(
+        lambda: wait_for_token(
+            lambda: ask_token(reached.url, asked, job.ports.http, None, _left(job, TOKEN_S)), telling(model.name, emit)
+        ),
+        job.scope,
+    )
     return replace(evidence, chat=chat)
 
 

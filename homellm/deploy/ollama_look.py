@@ -17,6 +17,7 @@ from homellm.deploy.ollama_successor import successor
 from homellm.deploy.session import Ports
 from homellm.deploy.settle import settle, unit_of
 from homellm.deploy.telling import ollama_report, serving_report, with_shadow
+from homellm.deploy.token import Tell, wait_for_token
 from homellm.deploy.unapplied import difference, hold_off
 from homellm.deploy.witness import ask_token
 from homellm.domain.names import server_container_name
@@ -32,7 +33,7 @@ from homellm.planning.units import sort_unit
 from homellm.runners.ollama_models import served_name
 
 
-def check_on_ollama(model: Model, job: Job) -> ModelReport:
+def check_on_ollama(model: Model, job: Job, tell: Tell) -> ModelReport:
     """Hold a model of an Ollama server against what is declared, by every witness. Raises HomellmError."""
     server = _server(model, job.stack)
     begun = starting_report(model, server_unit(server, job.stack, job.world)) if server.ours else None
@@ -47,18 +48,27 @@ def check_on_ollama(model: Model, job: Job) -> ModelReport:
     outcomes = outcomes_of(model.name, unit.current, record)
     fallback = told(outcomes)
     if unit.current is not None and fallback is not None:
-        report = replace(_check_moved(model, fallback, outcomes, named, job, changed), fallback=fallback)
+        changed = changed or _brought_back(model)
+        report = replace(_check_moved(model, fallback, outcomes, named, job, tell, changed), fallback=fallback)
         return with_shadow(report, shadow_load(model, server, observe(model, named, reached, job)))
     evidence = observe(model, named, reached, job)
     asked = replace(model, embedding=embeds(model, named))
-    evidence = replace(evidence, chat=ask_token(reached.url, asked, job.ports.http, None, TOKEN_S))
-    stays = fallback is not None and fallback.rung == "ollama"
+    chat = wait_for_token(lambda: ask_token(reached.url, asked, job.ports.http, None, TOKEN_S), tell)
+    evidence = replace(evidence, chat=chat)
+    stays = fallback is not None and (fallback.rung == "ollama" or model.fallback == "none")
     end = End("ollama", "degraded" if stays else "verified")
     differs = _server_differs(reached, job) or changed
     verdicts = hold_off(judge_ollama(model, server, evidence), differs)
     report = ollama_report(model, job.stack, reached, evidence, verdicts, end)
     notes = (differs, *report.notes) if differs else report.notes
-    return replace(report, fallback=fallback, changed=False, notes=notes)
+    return replace(report, fallback=told(outcomes, moved=False), changed=False, notes=notes)
+
+
+def _brought_back(model: Model) -> str:
+    """That what llama-server serves is to go back to Ollama, as a sentence; empty where it is to stay."""
+    return (
+        "fallback: none is declared, and it has moved; homellm up brings it back." if model.fallback == "none" else ""
+    )
 
 
 def _server_differs(reached: Reached, job: Job) -> str:
@@ -70,7 +80,7 @@ def _server_differs(reached: Reached, job: Job) -> str:
 
 
 def _check_moved(
-    model: Model, fallback: Fallback, outcomes: tuple[Outcome, ...], named: Named, job: Job, changed: str
+    model: Model, fallback: Fallback, outcomes: tuple[Outcome, ...], named: Named, job: Job, tell: Tell, changed: str
 ) -> ModelReport:
     """One that llama-server serves; `changed` tells of the file that Ollama's model was made from."""
     carried = successor(model, named, fallback.rung, job.stack, outcomes)
@@ -81,10 +91,12 @@ def _check_moved(
     desired, unit, _ = settle(moved, job.stack, world)
     subject = subject_of(moved, desired.expected_path, job.stack.gpu(moved.gpu), world)
     if unit.current is None or not unit.current.running:
-        return look(moved, unit.current, subject, job.ports, job.scope)
+        return look(moved, unit.current, subject, job.ports, job.scope, tell)
     differs = difference(unit.current, desired, moved.image, world) or changed
     concurrency = job.options.concurrency
-    return examine(moved, unit.current, subject, job.ports, job.scope, concurrency=concurrency, difference=differs)
+    return examine(
+        moved, unit.current, subject, job.ports, job.scope, tell, concurrency=concurrency, difference=differs
+    )
 
 
 def _server(model: Model, stack: Stack) -> OllamaServer:
@@ -94,10 +106,10 @@ def _server(model: Model, stack: Stack) -> OllamaServer:
     return server
 
 
-def told(outcomes: tuple[Outcome, ...]) -> Fallback | None:
-    """What the outcomes mean by themselves, whatever is asked now."""
+def told(outcomes: tuple[Outcome, ...], *, moved: bool = True) -> Fallback | None:
+    """What the outcomes mean by themselves, whatever is asked now; `moved` tells whether anything but Ollama serves."""
     trial = next((o for o in outcomes if o.rung == "ollama"), None)
-    return fallback_of(Asked(key=trial.key), outcomes) if trial is not None else None
+    return fallback_of(Asked(key=trial.key), outcomes, moved=moved) if trial is not None else None
 
 
 def server_container(model: Model, stack: Stack, containers: tuple[Container, ...]) -> Container | None:
@@ -122,7 +134,7 @@ def ps_on_ollama(model: Model, stack: Stack, containers: tuple[Container, ...], 
     if container is not None and not container.running:
         return ModelReport(name=model.name, state=State.STOPPED, runner="ollama", container=container.name)
     record = read_server_record(container, server.url or "", ports)
-    load, fallback = record.loads.get(model.name), told(record.outcomes.get(model.name, ()))
+    load, fallback = record.loads.get(model.name), told(record.outcomes.get(model.name, ()), moved=False)
     state = State.UNVERIFIED
     if load is not None and load.ready:
         state = State.VERIFIED if load.slots == model.parallel else State.DEGRADED

@@ -65,12 +65,13 @@ def _one(model: Model, unit: Unit, ports: Ports) -> ModelReport:
 
 
 def _with_failed(report: ModelReport, record: Record) -> ModelReport:
-    """With what its last verification found wrong; a record tells of no later time, so `check` is to look anew."""
+    """With what its last verification found wrong, and when: a record tells of no later time, so `check` is to look."""
     gates = failed_gates(record.verdicts)
     if not gates:
         return report
     problems = tuple(gate_problem(gate, report.name) for gate in gates)
-    return replace(report, checks=gates, problems=problems, notes=(f"homellm check {report.name} looks anew.",))
+    found = f"That was found at {record.seen_at}; " if record.seen_at else ""
+    return replace(report, checks=gates, problems=problems, notes=(f"{found}homellm check {report.name} looks anew.",))
 
 
 def _crashes(container: Container, model: Model) -> Problem | None:

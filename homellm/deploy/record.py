@@ -32,7 +32,9 @@ _VERDICTS = TypeAdapter(tuple[Verdict, ...])
 class Record:
     """What a record holds. `state` is what the verdicts meant when they were given.
 
-    `files` are those that this run loaded, None where that was not known, or an older homellm wrote it.
+    `files` are those that this run loaded, None where that was not known, or an older homellm wrote it. `proved` is the
+    last request of this run that was answered, whatever came later (of an older homellm the last one). `seen_at` is
+    when it was written (RFC 3339).
     """
 
     state: State
@@ -41,6 +43,8 @@ class Record:
     chat: Chat | None
     tool_call: Chat | None = None
     files: tuple[FileState, ...] | None = None
+    proved: Chat | None = None
+    seen_at: str = ""
 
 
 def write_record(ref: str, evidence: Evidence, verdicts: tuple[Verdict, ...], state: State, ports: Ports) -> bool:
@@ -55,6 +59,8 @@ def write_record(ref: str, evidence: Evidence, verdicts: tuple[Verdict, ...], st
         "log": _plain(evidence.log),
         "chat": _plain(evidence.chat),
         "tool_call": _plain(evidence.tool_call),
+        "proved": _plain(evidence.proved),
+        "seen_at": ports.clock.now().isoformat(timespec="seconds"),
         "files": as_rows(evidence.files.loaded) if evidence.files is not None else None,
     }
     try:
@@ -98,6 +104,8 @@ def _parse(data: dict[str, object]) -> Record | None:
             _CHAT.validate_python(data.get("chat")),
             _CHAT.validate_python(data.get("tool_call")),
             from_rows(data.get("files")),
+            _CHAT.validate_python(data.get("proved") or data.get("chat")),
+            str(data.get("seen_at") or ""),
         )
     except (ValidationError, ValueError):
         return None

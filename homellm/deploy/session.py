@@ -7,11 +7,16 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from homellm.domain.events import Event
+from homellm.domain.events import Event, Progress
 from homellm.domain.world import EngineInfo
 from homellm.ports import Clock, Engine, HostPort, Http, ModelFiles, ModelHub, Ollamas
 
 Emit = Callable[[Event], None]
+
+
+def telling(model: str, emit: Emit) -> Callable[[str], None]:
+    """Tells what the proof of a model waits for."""
+    return lambda text: emit(Progress(model, "verifying", text))
 
 
 class DialectCache(Protocol):

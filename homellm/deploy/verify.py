@@ -13,6 +13,7 @@ from homellm.deploy.observe import Subject, observe_ready, read_log
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Ports
 from homellm.deploy.threads import apart
+from homellm.deploy.token import Tell
 from homellm.domain.evidence import Evidence
 from homellm.domain.verdicts import Verdict
 from homellm.domain.world import Container
@@ -38,18 +39,24 @@ class Outcome:
 
 
 def verify(
-    ref: str, subject: Subject, ports: Ports, scope: Scope, limits: Limits, engine_return_s: float = 0
+    ref: str,
+    subject: Subject,
+    ports: Ports,
+    scope: Scope,
+    limits: Limits,
+    engine_return_s: float = 0,
+    tell: Tell = lambda _text: None,
 ) -> Outcome:
     """Follow the container named `ref` until it is ready or has failed, and judge it.
 
     Raises Interrupted on Ctrl-C, ContainerGone when somebody removed it, EngineUnreachable when the engine stays away.
     """
-    return _Verification(ref, subject, ports, scope, limits, engine_return_s).run()
+    return _Verification(ref, subject, ports, scope, limits, engine_return_s, tell).run()
 
 
 class _Verification:
     def __init__(
-        self, ref: str, subject: Subject, ports: Ports, scope: Scope, limits: Limits, engine_return_s: float
+        self, ref: str, subject: Subject, ports: Ports, scope: Scope, limits: Limits, engine_return_s: float, tell: Tell
     ) -> None:
         self._ref = ref
         self._subject = subject
@@ -57,6 +64,7 @@ class _Verification:
         self._scope = scope
         self._limits = limits
         self._engine_return_s = engine_return_s
+        self._tell = tell
         self._begun = ports.clock.monotonic()
         self._moved = self._begun
         self._progress = -1
@@ -110,6 +118,7 @@ class _Verification:
             self._ports,
             ready_s=self._ports.clock.monotonic() - self._begun,
             timeout_s=max(TICK_S, self._limits.deadline - self._ports.clock.monotonic()),
+            tell=self._tell,
         )
 
     def _until_ready(self, follower: Follower) -> Problem | None:

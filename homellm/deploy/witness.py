@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import cast
 
 from homellm.domain.evidence import Chat, Props
@@ -20,6 +22,22 @@ TOOL_TOKENS = 32
 OK = 200
 #: Characters of a server's own words that are kept: they go into the record of its container.
 LONGEST_ERROR = 4000
+
+
+_BUSY = re.compile(rb"^llamacpp:requests_processing (\d+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """How many slots there are (None where it is not told) and are at work, by `/slots` or `/metrics`.
+
+    `told` is the whole answer: it differs from an earlier one when the server went on in any of them.
+    """
+
+    total: int | None
+    busy: int
+    source: str
+    told: bytes
 
 
 def base_urls(container: Container, server_port: int = SERVER_PORT) -> tuple[str, ...]:
@@ -65,6 +83,22 @@ def ask_props(url: str, http: Http, api_key: str | None) -> Props | None:
         sleeping=_bool(found.get("is_sleeping")),
         template_caps={str(k): v for k, v in caps.items() if isinstance(v, bool)},
     )
+
+
+def ask_slots(url: str, http: Http, api_key: str | None, timeout_s: float) -> Slots | None:
+    """GET /slots, else /metrics; None where neither tells. The server answers between two steps of its work."""
+    reply = http.get(f"{url}/slots", timeout_s=timeout_s, api_key=api_key)
+    if reply.status == OK:
+        try:
+            slots = json.loads(reply.body)
+        except (ValueError, RecursionError):
+            slots = None
+        if isinstance(slots, list):
+            busy = sum(1 for slot in slots if isinstance(slot, dict) and slot.get("is_processing") is True)
+            return Slots(len(slots), busy, "/slots", reply.body)
+    reply = http.get(f"{url}/metrics", timeout_s=timeout_s, api_key=api_key)
+    found = _BUSY.search(reply.body) if reply.status == OK else None
+    return Slots(None, int(found[1]), "/metrics", reply.body) if found else None
 
 
 def ask_token(url: str, model: Model, http: Http, api_key: str | None, timeout_s: float) -> Chat:

@@ -147,6 +147,8 @@ class Evidence:
     `gpu` is the host's GPU that was declared, after resolution. `weights_bytes` come from the model file's header.
     `tool_call` is a request that must call a tool, asked only where the model's template claims that it can.
     `reckoned_bytes` is what the model was to take on all devices together, None where that is not known exactly.
+    `proved` is the last request of this run that was answered, and `busy` the number of slots where all of them served
+    others, so that the one of now was not: 0 where that is not so.
     `files` is None where nobody knows what the server loaded, or what stands there now.
     """
 
@@ -166,6 +168,8 @@ class Evidence:
     reckoned_bytes: int | None = None
     recorded: frozenset[str] = frozenset()
     overlap: Overlap | None = None
+    proved: Chat | None = None
+    busy: int = 0
     files: FilesSeen | None = None
 
 

@@ -89,14 +89,16 @@ def _text(entry: dict[str, object], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def fallback_of(asked: Asked, outcomes: Sequence[Outcome]) -> Fallback | None:
+def fallback_of(asked: Asked, outcomes: Sequence[Outcome], *, moved: bool = True) -> Fallback | None:
     """What reports say of a model that Ollama refused its slots; None while nothing was refused.
 
-    `rung` is what serves now: a rung of the ladder, or `ollama` where the model stays with fewer slots.
+    `rung` is what serves now: a rung of the ladder, or `ollama` where the model stays with fewer slots. With `moved`
+    False nothing of its own serves it, whatever served it once: `fallback: none` came later, say.
     """
     known = {outcome.rung: outcome for outcome in outcomes if outcome.key == asked.key}
     trial = known.get("ollama")
     if trial is None or trial.slots is None or trial.slots >= asked.key.slots:
         return None
-    serving = next((known[name] for name in FALLBACKS if name in known and known[name].served), trial)
+    rungs = FALLBACKS if moved else ()
+    serving = next((known[name] for name in rungs if name in known and known[name].served), trial)
     return Fallback("ollama", refusal(asked, trial), trial.line, serving.rung, serving.since or trial.since)

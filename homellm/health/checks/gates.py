@@ -110,6 +110,13 @@ def _token(case: Case, alias: str) -> Verdict:
     if chat is None:
         hint = "No request was made; homellm check makes one."
         return judged("api", asked, alias, None, API, hint=hint, gate=True)
+    busy = case.evidence.busy
+    if busy and "chat" in case.evidence.recorded:
+        said = f"{alias}; {_serving(busy)}, and a token came back earlier in this run"
+        return judged("api", asked, alias, True, RECORD, gate=True, text=said)
+    if busy:
+        hint = f"B{_serving(busy)[1:]}, and nothing of this run is proved yet: homellm check again once one is free."
+        return judged("api", asked, alias, None, API, hint=hint, gate=True)
     if chat.status != _OK or not chat.tokens:
         said = chat.error or f"HTTP {chat.status}, {chat.tokens or 0} tokens"
         hint = "The server is up and does not answer a request; look at its log: homellm logs."
@@ -117,3 +124,7 @@ def _token(case: Case, alias: str) -> Verdict:
     came = "a vector" if case.model.embedding else "a token"
     where = RECORD if "chat" in case.evidence.recorded else API
     return judged("api", asked, alias, True, where, gate=True, text=f"{alias}, {came} came back")
+
+
+def _serving(busy: int) -> str:
+    return f"busy: all {busy} slots are serving" if busy > 1 else "busy: its one slot is serving"

@@ -14,7 +14,7 @@ from homellm.cli.main import main
 from homellm.cli.options import Format
 from homellm.cli.verbs import verb_in
 from homellm.deploy.session import Options
-from homellm.domain.events import ModelFinished, StackOpened
+from homellm.domain.events import ModelFinished, Progress, StackOpened
 from homellm.domain.reports import ModelReport, PlanReport, StackReport
 from homellm.domain.steps import RemoveContainer
 from homellm.domain.verdicts import State
@@ -357,3 +357,29 @@ def test_without_a_verb_there_is_help(capsys: Capture) -> None:
 )
 def test_the_verb_is_told_by_one_look_where_that_is_safe(argv: list[str], verb: str | None) -> None:
     assert verb_in(argv) == verb
+
+
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_check_tells_on_stderr_what_it_waits_for(form: str, verb: Put, capsys: Capture) -> None:
+    def act(*arguments: object) -> object:
+        emit = arguments[-1]
+        assert callable(emit)
+        emit(Progress("embed", "verifying"))
+        for text in (
+            "asking for one token",
+            "asking for one token",
+            "asking for one token, busy: all 3 slots are serving",
+        ):
+            emit(Progress("embed", "verifying", text))
+        return VERIFIED
+
+    verb("check", act)
+    main(["check", "--format", form])
+    told = [
+        "embed  verifying, asking for one token",
+        "embed  verifying, asking for one token, busy: all 3 slots are serving",
+        "",
+    ]
+    captured = capsys.readouterr()
+    assert captured.err.splitlines() == (told if form == "table" else [])
+    assert "asking" not in captured.out

@@ -78,7 +78,7 @@ def test_ps_says_why_a_server_failed_and_what_to_type(lab):
     assert (report.state, [p.id for p in report.problems]) == (State.FAILED, ["gate-slots"])
     assert report.problems[0].message == "slots: asked 1, observed 2 (/props)"
     assert [(v.id, v.asked, v.observed) for v in report.checks] == [("slots", 1, 2)]
-    assert report.notes == ("homellm check smol looks anew.",)
+    assert report.notes == ("That was found at 2026-11-30T12:00:00+00:00; homellm check smol looks anew.",)
 
 
 def test_what_ran_before_is_verified_again_after_an_undo():
