@@ -51,9 +51,16 @@ def _print(text: str | bytes) -> None:
         if isinstance(text, str):
             sys.stdout.write(text)
         else:
-            sys.stdout.buffer.write(text)
+            _write(text)
         sys.stdout.flush()
-    except (OSError, ValueError):
-        from homellm.cli.streams import finish
+    except (OSError, ValueError) as error:
+        from homellm.cli.streams import unwritten
 
-        sys.exit(finish(0))  # tells a reader that has gone from a disk that is full
+        sys.exit(unwritten(error))  # tells a reader that has gone from a disk that is full
+
+
+def _write(data: bytes) -> None:
+    """All of it: without a buffer (python -u) a write may take a part and say so."""
+    left = memoryview(data)
+    while left:
+        left = left[sys.stdout.buffer.write(left) :]

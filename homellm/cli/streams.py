@@ -96,16 +96,28 @@ def finish(code: ExitCode | int) -> int:
             continue
         try:
             stream.flush()
-        except BrokenPipeError:
-            _detach(stream)
         except (OSError, ValueError) as error:
             _detach(stream)
-            if getattr(error, "errno", None) == errno.EIO:  # a terminal that went away: nobody reads
+            if _nobody_reads(error):
                 continue
             if stream is sys.stdout and not code:
                 errors_output().write(f"error: {_not_written(error)}\n")
             code = code or ExitCode.FAULT
     return int(code)
+
+
+def unwritten(error: OSError | ValueError) -> int:
+    """The exit code once stdout has not taken what was printed; nothing of that may be left for `finish` to find."""
+    _detach(sys.stdout)
+    if _nobody_reads(error):
+        return finish(ExitCode.OK)
+    errors_output().write(f"error: {_not_written(error)}\n")
+    return finish(ExitCode.FAULT)
+
+
+def _nobody_reads(error: OSError | ValueError) -> bool:
+    """Whether a reader has gone, or a terminal went away."""
+    return isinstance(error, BrokenPipeError) or getattr(error, "errno", None) == errno.EIO
 
 
 def _detach(stream: TextIO) -> None:

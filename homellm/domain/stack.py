@@ -268,13 +268,14 @@ Declared = Model | OllamaServer
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A whole stack file. `file` is its absolute path."""
+    """A whole stack file. `file` is its absolute path, `variables` are those of the environment that it depends on."""
 
     name: str
     file: Path
     models: tuple[Model, ...] = ()
     gpus: tuple[Gpu, ...] = ()
     ollama: tuple[OllamaServer, ...] = ()
+    variables: frozenset[str] = frozenset()
 
     def model(self, name: str) -> Model | None:
         """The model of that name, or None."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from homellm.domain.stack import DEFAULT_OLLAMA, Gpu, Model, Stack
+from homellm.loading.asked_for import AskedFor
 from homellm.loading.build import build_gpu, build_model, build_server, build_stack
 from homellm.loading.collisions import check_collisions
 from homellm.loading.compose import Unreadable, compose
@@ -31,19 +32,19 @@ def load(file: Path, text: str, environ: MappingType[str, str], *, looking: bool
     disk. `environ` gives `${VAR}` and HOME. With `looking` it is a stack to find and show what runs by, not to start
     anything: variables of what is not shown may be unset. Raises StackFileError with every problem of the file.
     """
-    text = text.removeprefix("\ufeff")
+    text, asked = text.removeprefix("\ufeff"), AskedFor(environ)
     source, findings = SourceText(file, text), Findings()
     stack: Stack | None = None
     try:
         root = _root(text, findings)
         source.hide_secrets(root)
-        document = read_document(root, environ, findings, looking=looking)
-        stack = _stack(root, document, file, environ, source, findings)
+        document = read_document(root, asked, findings, looking=looking)
+        stack = _stack(root, document, file, asked, source, findings)
     except Unreadable:
         pass
     findings.raise_any(file, source)
     assert stack is not None  # noqa: S101 - whatever kept it from being built has been noted
-    return stack
+    return replace(stack, variables=asked.names)
 
 
 def stack_name(file: Path, text: str, environ: MappingType[str, str]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import sys
 
 from homellm.unchanged.digest import digest
@@ -55,11 +56,18 @@ def inode(path: str) -> list[str | int]:
 
 
 def content(path: str) -> str:
-    """The sha256, in hex, of what a small file says; empty where it cannot be read whole."""
+    """The sha256, in hex, of what a small file says; empty where it cannot be read whole.
+
+    A pipe is not read: what is taken out of it is missing to those who come after.
+    """
     try:
-        with open(path, "rb") as file:
-            data = file.read(_LIMIT_BYTES + 1)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            plain = stat.S_ISREG(os.fstat(descriptor).st_mode)
+            data = file.read(_LIMIT_BYTES + 1) if plain else b""
     except (OSError, ValueError):
+        return ""
+    if not plain:
         return ""
     return hashlib.sha256(data).hexdigest() if len(data) <= _LIMIT_BYTES else ""
 

@@ -28,8 +28,6 @@ from homellm.unchanged.files import FileFacts, code_facts
 from homellm.unchanged.look import far, near, stack_facts
 from homellm.unchanged.machine import machine_facts
 
-#: Every name that could be one of a variable (loading.interpolate); one too many costs nothing.
-_VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)")
 #: A name of an image that stands in a URL as it is: all that there are (reference grammar of distribution).
 _IMAGE = re.compile(r"[\w./:@-]+", re.ASCII)
 #: The engine writes the time of a file that has none as 1970: of such a record no later writing could be told.
@@ -66,7 +64,8 @@ def begin(argv: list[str], environ: Mapping[str, str], stdout: TextIO | None, fi
     try:
         path = os.path.join(call.folder(environ), f"{call.key(argv, environ, stdout)}.json")
         store.forget(path)
-        return Begun(path, code_facts(), machine_facts(), stack_facts(str(file.absolute())))
+        facts = stack_facts(str(file.absolute()))
+        return Begun(path, code_facts(), machine_facts(), facts) if facts[-1] else None
     except (OSError, ValueError):
         return None
 
@@ -116,7 +115,7 @@ def _subject(stack: Stack, engine: EngineInfo, proved: tuple[Proved, ...], files
     return {
         "stack": stack.name,
         "file": file,
-        "variables": sorted(set(_VARIABLE.findall(stack.file.read_text("utf-8-sig")))),
+        "variables": sorted(stack.variables),
         "files": sorted(files),
         "socket": engine.address.removeprefix("unix://"),
         "engine": engine.id,

@@ -74,10 +74,40 @@ def test_a_reader_that_has_gone_is_no_error(program: str) -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_a_full_disk_is_told() -> None:
+UNCHANGED = """
+import sys
+from homellm.cli import entry
+sys.argv = ["homellm", "up"]
+entry._unchanged = lambda: b"x" * 300_000
+entry.run()
+"""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("argv", [["-m", "homellm", "--help"], ["-c", UNCHANGED]])
+def test_a_full_disk_is_told(argv: list[str], unbuffered: str) -> None:
+    """Also where nothing is left in a buffer that a later flush would find."""
     with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
         done = subprocess.run(
-            [sys.executable, "-m", "homellm", "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [sys.executable, *argv],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
         )
     assert done.returncode == 1
-    assert "No space left" in done.stderr
+    assert done.stderr.count("No space left") == 1
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_file_that_may_not_grow_is_told(tmp_path: Path, unbuffered: str) -> None:
+    shell = f"ulimit -f 100; exec {sys.executable} -c '{UNCHANGED}' > {tmp_path}/out"
+    done = subprocess.run(
+        ["bash", "-c", shell],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    )
+    assert (done.returncode, "File too large" in done.stderr) == (1, True), done.stderr

@@ -188,7 +188,7 @@ class Scene:
 
     def keep(self, begun: Begun | None = None, proved: Proved | None = None, files: FileFacts | None = None) -> bool:
         engine = docker_parse.engine_info(self.docs["info"], address=f"unix://{self.folder / 'docker.sock'}")
-        stack = Stack("nuc", self.file, (self.model,))
+        stack = Stack("nuc", self.file, (self.model,), variables=frozenset(("A_VALUE",)))
         files = files or self.files()
         return keep(begun or self.begin(), self.environ, stack, engine, (proved or self.proved(),), files, self.printed)
 

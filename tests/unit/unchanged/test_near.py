@@ -63,6 +63,21 @@ def test_content_is_the_digest_of_small_files(tmp_path: Path) -> None:
 # -- the program
 
 
+def test_a_pipe_is_left_to_those_who_come_after(tmp_path: Path) -> None:
+    """As in `homellm up -f <(cat homellm.yaml)`."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    assert content(str(fifo)) == ""
+    reader, writer = os.pipe()
+    try:
+        os.write(writer, b"stack: nuc")
+        assert content(f"/proc/self/fd/{reader}") == ""
+        assert os.read(reader, 100) == b"stack: nuc"
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
 def test_every_file_of_the_package_counts(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
