@@ -13,6 +13,8 @@ from homellm.domain.world import NEVER, Container, EngineInfo, Image, Network
 _NANOSECONDS = 1_000_000_000
 #: The first engine that injects devices by CDI (Docker Engine 25 release notes).
 _CDI_SINCE = 25
+#: Our containers have a key by the first alone; argv and the other are refused in a stack file (domain.settings).
+_KEYS = ("LLAMA_API_KEY=", "LLAMA_ARG_API_KEY_FILE=")
 
 _TIME = re.compile(r"(?P<second>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(?P<fraction>\d{1,9}))?(?P<zone>Z|[+-]\d\d:\d\d)")
 
@@ -21,7 +23,7 @@ def container(doc: Mapping[str, object]) -> Container:
     """A container from `GET /containers/{id}/json`."""
     state, config, host = _map(doc, "State"), _map(doc, "Config"), _map(doc, "HostConfig")
     settings = _map(doc, "NetworkSettings")
-    running = _bool(state, "Running")
+    running = _bool(state, "Running") and not _bool(state, "Restarting")  # nothing is published between two crashes
     return Container(
         id=_text(doc, "Id"),
         name=_text(doc, "Name").removeprefix("/"),
@@ -47,6 +49,7 @@ def container(doc: Mapping[str, object]) -> Container:
         args=_words(doc, "Args"),
         addresses=_addresses(_map(settings, "Networks")),
         ports=_ports(_map(settings, "Ports") if running else _map(host, "PortBindings")),
+        has_key=_has_key(config),
     )
 
 
@@ -180,6 +183,11 @@ def _ports(bindings: Mapping[str, object]) -> tuple[tuple[str, int, int], ...]:
             if isinstance(binding, Mapping) and (host_port := _text(binding, "HostPort")).isdecimal():
                 found.append((_text(binding, "HostIp") or "0.0.0.0", int(host_port), int(port)))
     return tuple(sorted(set(found)))
+
+
+def _has_key(config: Mapping[str, object]) -> bool:
+    """Whether a variable gives llama-server a key that callers must have (server README: LLAMA_API_KEY, …_KEY_FILE)."""
+    return any(entry.startswith(_KEYS) and not entry.endswith("=") for entry in _words(config, "Env"))
 
 
 def _major(version: str) -> int:

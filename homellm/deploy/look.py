@@ -74,7 +74,7 @@ def examine(
         return replace(_loading_report(model, container), notes=notes)
     verdicts = judge_all(model, evidence, expected_path=subject.expected_path)
     if difference:
-        return replace(_judged(model, container, hold_off(verdicts, difference), evidence), notes=notes)
+        return replace(_judged(model, container, hold_off(verdicts, difference, model.name), evidence), notes=notes)
     if not never_ready:
         write_record(container.id, evidence, verdicts, judge(verdicts), ports)
     return _judged(model, container, verdicts, evidence)

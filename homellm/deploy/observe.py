@@ -13,7 +13,7 @@ from homellm.deploy.token import ASKING, Answer, Tell, answered, ask_patiently
 from homellm.deploy.witness import OK, Slots, ask_props, ask_slots, ask_token, ask_tool_call, claims_tools, find_url
 from homellm.domain.evidence import Chat, Evidence, LogSummary, Props
 from homellm.domain.secret import reveal
-from homellm.domain.stack import Gpu, Model, OllamaServer
+from homellm.domain.stack import SERVER_PORT, Gpu, Model, OllamaServer
 from homellm.domain.world import Container, HostGpu, ModelFile, World
 from homellm.errors import HomellmError, Problem
 from homellm.gpu import resolve
@@ -75,9 +75,11 @@ def _reckoned(model: Model, file: ModelFile | None) -> int | None:
 def subject_of_container(container: Container, model: Model, ports: Ports, *, local: bool) -> Subject:
     """A container held against its own argv: what a predecessor is proved by after an undo.
 
-    Only what argv tells is asked: the alias, the weights' path, slots and context; with the key that it was given.
+    Only what argv tells is asked: the alias, the weights' path, slots and context; with the key that it was given, and
+    where it is published.
     """
     served = recognise(container.args, _environment(container, ports))
+    published = next(iter(container.published(SERVER_PORT)), None)
     own = Model(
         name=served.alias or model.name,
         source=model.source,
@@ -86,6 +88,8 @@ def subject_of_container(container: Container, model: Model, ports: Ports, *, lo
         ctx=served.ctx or model.ctx,
         api_key=served.api_key,
         embedding=served.embedding,
+        port=published[1] if published else None,
+        bind=published[0] if published else "127.0.0.1",
     )
     return Subject(model=own, expected_path=served.model_path or "", local=local)
 

@@ -258,7 +258,7 @@ class _Climb:
             return self.reports["ollama"]
         if self.unloaded:
             self._load()
-        report = ollama_report(self.model, self.job.stack, self.reached, self.evidence, self.verdicts, end)
+        report = ollama_report(self.model, self.reached, self.evidence, self.verdicts, end)
         if report.state is not State.FAILED:
             clear_all(self.model, self.job, self.emit)
         return report

@@ -16,11 +16,12 @@ from homellm.deploy.ollama_server import Reached, find, server_unit, settle_serv
 from homellm.deploy.ollama_successor import successor
 from homellm.deploy.session import Ports
 from homellm.deploy.settle import settle, unit_of
-from homellm.deploy.telling import ollama_report, serving_report, with_shadow
+from homellm.deploy.telling import ollama_report, with_shadow
 from homellm.deploy.token import Tell, wait_for_token
 from homellm.deploy.unapplied import difference, hold_off
 from homellm.deploy.witness import ask_token
 from homellm.domain.names import server_container_name
+from homellm.domain.published import endpoint_on
 from homellm.domain.reports import Fallback, ModelReport
 from homellm.domain.stack import Model, OllamaServer, Stack
 from homellm.domain.verdicts import State
@@ -58,8 +59,8 @@ def check_on_ollama(model: Model, job: Job, tell: Tell) -> ModelReport:
     stays = fallback is not None and (fallback.rung == "ollama" or model.fallback == "none")
     end = End("ollama", "degraded" if stays else "verified")
     differs = _server_differs(reached, job) or changed
-    verdicts = hold_off(judge_ollama(model, server, evidence), differs)
-    report = ollama_report(model, job.stack, reached, evidence, verdicts, end)
+    verdicts = hold_off(judge_ollama(model, server, evidence), differs, model.name)
+    report = ollama_report(model, reached, evidence, verdicts, end)
     notes = (differs, *report.notes) if differs else report.notes
     return replace(report, fallback=told(outcomes, moved=False), changed=False, notes=notes)
 
@@ -138,9 +139,12 @@ def ps_on_ollama(model: Model, stack: Stack, containers: tuple[Container, ...], 
     state = State.UNVERIFIED
     if load is not None and load.ready:
         state = State.VERIFIED if load.slots == model.parallel else State.DEGRADED
-    report = serving_report(model, container, state, stack)
-    return replace(
-        report,
+    return ModelReport(
+        name=model.name,
+        state=state,
+        runner="ollama",
+        container=container.name if container else None,
+        endpoint=endpoint_on(server, container),
         slots=load.slots if load else None,
         ctx=load.ctx_per_slot if load else None,
         device=load.device if load else None,

@@ -9,12 +9,14 @@ from homellm.deploy.look import UNDER_WAY, paused, paused_problem, starting_repo
 from homellm.deploy.record import Record, read_record
 from homellm.deploy.session import Ports
 from homellm.deploy.telling import serving_report
+from homellm.deploy.unapplied import edited, edited_note
 from homellm.domain.names import LABEL_STACK, container_name
 from homellm.domain.reports import ModelReport, StackReport
-from homellm.domain.stack import Model, Stack
+from homellm.domain.stack import Declared, Model, Stack
 from homellm.domain.verdicts import State
 from homellm.domain.world import Container
 from homellm.errors import Problem
+from homellm.planning.orphans import orphan_containers
 from homellm.planning.units import Unit, sort_unit
 
 
@@ -22,12 +24,15 @@ def ps(stack: Stack, ports: Ports) -> StackReport:
     """The state of every model of the stack."""
     containers = ports.engine.list_containers({LABEL_STACK: stack.name})
     models = tuple(_model(model, stack, containers, ports) for model in stack.models)
-    return StackReport(stack=stack.name, models=models)
+    orphans = tuple(container.name for container in orphan_containers(stack, containers))
+    return StackReport(stack=stack.name, models=models, orphans=orphans)
 
 
 def _model(model: Model, stack: Stack, containers: tuple[Container, ...], ports: Ports) -> ModelReport:
     unit = sort_unit(container_name(stack, model), model.name, containers)
-    return _one(model, unit, ports) if model.runner != "ollama" else _of_ollama(model, unit, stack, containers, ports)
+    if model.runner == "ollama":
+        return _of_ollama(model, unit, stack, containers, ports)
+    return _told_edited(_one(model, unit, ports), model, unit.current)
 
 
 def _of_ollama(model: Model, unit: Unit, stack: Stack, containers: tuple[Container, ...], ports: Ports) -> ModelReport:
@@ -36,12 +41,25 @@ def _of_ollama(model: Model, unit: Unit, stack: Stack, containers: tuple[Contain
     from homellm.deploy.ollama_record import outcomes_of, read_server_record  # noqa: PLC0415
 
     if unit.current is None:
-        return ps_on_ollama(model, stack, containers, ports)
+        server = stack.ollama_server(model.server)
+        report = ps_on_ollama(model, stack, containers, ports)
+        return _told_edited(report, server, server_container(model, stack, containers))
     moved = replace(model, runner="llama-server")
     server = stack.ollama_server(model.server)
     url = server.url if server is not None else None
     record = read_server_record(server_container(model, stack, containers), url or "", ports)
-    return replace(_one(moved, unit, ports), fallback=told(outcomes_of(model.name, unit.current, record)))
+    report = replace(_one(moved, unit, ports), fallback=told(outcomes_of(model.name, unit.current, record)))
+    return _told_edited(report, moved, unit.current)
+
+
+def _told_edited(report: ModelReport, declared: Declared | None, container: Container | None) -> ModelReport:
+    """The report with whether the file changed since: what was verified then is not verified for what it says now."""
+    if declared is None or container is None or report.container != container.name:
+        return report
+    if not edited(declared, container):
+        return replace(report, edited=False)
+    state = State.UNVERIFIED if report.state is State.VERIFIED else report.state
+    return replace(report, state=state, edited=True, notes=(*report.notes, edited_note(report.name)))
 
 
 def _one(model: Model, unit: Unit, ports: Ports) -> ModelReport:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from homellm.deploy.gates import gate_problem
 from homellm.deploy.witness import base_urls
 from homellm.domain.evidence import Evidence, OllamaEvidence
-from homellm.domain.names import endpoint, endpoint_of
+from homellm.domain.published import endpoint_on, endpoint_seen
 from homellm.domain.reports import ModelReport
-from homellm.domain.stack import Model, Stack
+from homellm.domain.stack import Model
 from homellm.domain.verdicts import State, Verdict, judge
 from homellm.domain.world import Container
 from homellm.errors import Problem
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from homellm.planning.ladder import End
 
 
-def serving_report(model: Model, container: Container | None, state: State, stack: Stack | None = None) -> ModelReport:
-    """A model served by `container`, as declared; `stack` tells where the Ollama server of a model is."""
+def serving_report(model: Model, container: Container | None, state: State) -> ModelReport:
+    """A model that a llama-server serves in `container`, at the address that this one publishes."""
     return ModelReport(
         name=model.name,
         state=state,
         runner=model.runner,
         container=container.name if container else None,
-        endpoint=endpoint_of(model, stack) if stack is not None else endpoint(model),
+        endpoint=endpoint_seen(model, container) if container else None,
     )
 
 
@@ -68,7 +68,7 @@ def with_shadow(report: ModelReport, shadow: Verdict) -> ModelReport:
 
 
 def ollama_report(
-    model: Model, stack: Stack, reached: Reached, evidence: OllamaEvidence, verdicts: tuple[Verdict, ...], end: End
+    model: Model, reached: Reached, evidence: OllamaEvidence, verdicts: tuple[Verdict, ...], end: End
 ) -> ModelReport:
     """A model on an Ollama server. Where the ladder ended there with fewer slots, the slots are advice: degraded."""
     if end.state == "degraded":
@@ -80,7 +80,7 @@ def ollama_report(
         state=judge(verdicts),
         runner="ollama",
         container=reached.container.name if reached.container else None,
-        endpoint=endpoint_of(model, stack),
+        endpoint=endpoint_on(reached.server, reached.container),
         ready_s=evidence.ready_s,
         checks=verdicts,
         problems=tuple(gate_problem(gate, model.name) for gate in gates),

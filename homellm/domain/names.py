@@ -60,12 +60,9 @@ def url_host(address: str) -> str:
     return f"[{address}]" if ":" in address and not address.startswith("[") else address
 
 
-def endpoint(model: Model) -> str:
-    """The OpenAI-style base URL of a model: on the host when a port is published, else inside the stack's network."""
-    if model.port is None:
-        return f"http://{network_alias(model)}:{SERVER_PORT}/v1"
-    host = "127.0.0.1" if is_wildcard(model.bind) else url_host(model.bind)
-    return f"http://{host}:{model.port}/v1"
+def inside_url(model: Model) -> str:
+    """The base URL of a model inside the stack's network."""
+    return f"http://{network_alias(model)}:{SERVER_PORT}"
 
 
 def server_container_name(stack: Stack, server: OllamaServer) -> str:
@@ -91,9 +88,3 @@ def ollama_url(server: OllamaServer) -> str:
         return f"http://{server_alias(server)}:{OLLAMA_PORT}"
     host = "127.0.0.1" if is_wildcard(server.bind) else url_host(server.bind)
     return f"http://{host}:{server.port}"
-
-
-def endpoint_of(model: Model, stack: Stack) -> str:
-    """The OpenAI-style base URL at which the declared runner serves a model."""
-    server = stack.ollama_server(model.server) if model.runner == "ollama" else None
-    return endpoint(model) if server is None else f"{ollama_url(server)}/v1"

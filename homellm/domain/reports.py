@@ -28,7 +28,8 @@ class ModelReport:
 
     `ready_s` are the seconds from start to ready, None when nothing was started. `slots`, `ctx` and `device` are the
     observed ones, for the line that people read. `changed` tells whether any step was carried out. `seen` is what the
-    verdicts rest on, of a model served by llama-server.
+    verdicts rest on, of a model served by llama-server. `edited` tells whether its part of the stack file changed since
+    its container was made, None where that was not looked at.
     """
 
     name: str
@@ -45,6 +46,7 @@ class ModelReport:
     ctx: int | None = None
     device: str | None = None
     changed: bool = False
+    edited: bool | None = None
     seen: Evidence | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -62,13 +64,15 @@ class ModelReport:
 class StackReport:
     """A whole stack. `problems` are those that concern no single model; `removed` names what `down` took away.
 
-    `engine` is the one that an `up` began with.
+    `engine` is the one that an `up` began with. `orphans` are the containers of models that the file has not any more,
+    None where nobody looked for them.
     """
 
     stack: str
     models: tuple[ModelReport, ...] = ()
     problems: tuple[Problem, ...] = ()
     removed: tuple[str, ...] = ()
+    orphans: tuple[str, ...] | None = None
     engine: EngineInfo | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -87,7 +87,9 @@ class Container:
     """A container as inspect shows it. Times are the engine's own text (RFC 3339, nanoseconds).
 
     `status` is created, running, paused, restarting, removing, exited or dead. `addresses` maps a network's name to
-    the container's address there. `pid` is 0 when it does not run. Limits are 0 where none is in force.
+    the container's address there. `ports` are (host address, host port, port inside): what is published while it runs,
+    else what it asks for. `has_key` tells whether its llama-server was started with an API key; the key itself is not
+    kept. `pid` is 0 when it does not run. Limits are 0 where none is in force.
     """
 
     id: str
@@ -114,6 +116,11 @@ class Container:
     args: tuple[str, ...] = ()
     addresses: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     ports: tuple[tuple[str, int, int], ...] = ()
+    has_key: bool = False
+
+    def published(self, inside: int) -> tuple[tuple[str, int], ...]:
+        """(host address, host port) of each publication of a port of its inside."""
+        return tuple((ip, port) for ip, port, at in self.ports if at == inside and port)
 
     @property
     def running(self) -> bool:

@@ -20,7 +20,8 @@ LONGEST = 4000
 def stack_document(report: StackReport) -> Document:
     """What `up`, `check`, `ps`, `restart`, `pull` and `down` print."""
     errors = [*map(problem_document, report.problems), *(_of_model(m, p) for m in report.models for p in m.problems)]
-    return {"stack": report.stack, "models": [_model(model) for model in report.models], "errors": errors}
+    document: Document = {"stack": report.stack, "models": [_model(model) for model in report.models], "errors": errors}
+    return document if report.orphans is None else {**document, "orphans": list(report.orphans)}
 
 
 def plan_document(report: PlanReport) -> Document:
@@ -46,6 +47,7 @@ def text(document: Document) -> str:
 
 def _model(model: ModelReport) -> Document:
     fallback = model.fallback
+    edited: Document = {} if model.edited is None else {"edited": model.edited}
     return {
         "name": model.name,
         "runner": model.runner,
@@ -63,6 +65,7 @@ def _model(model: ModelReport) -> Document:
             "rung": fallback.rung,
             "since": fallback.since,
         },
+        **edited,
     }
 
 

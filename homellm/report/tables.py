@@ -103,12 +103,21 @@ def down_text(report: StackReport) -> str:
 
 def ps_table(report: StackReport, *, width: int | None = None) -> str:
     """What runs now: model, state, runner, slots, device, endpoint, container; the last one only where it has room."""
+    orphans = _orphans(report.orphans or (), width)
     if not report.models:
-        return f"{clean(report.stack)}  no models\n"
+        return join_blocks([[f"{clean(report.stack)}  no models"], orphans])
     rows = [[_head(m), m.state.value, *_served(m), clean(m.container or "")] for m in report.models]
     if width is not None and line_width(rows) > width:
         rows = [row[:-1] for row in rows]
-    return join_blocks([flat(columns(rows, width=width)), *_paragraphs(report.models, width, failed=True)])
+    return join_blocks([flat(columns(rows, width=width)), *_paragraphs(report.models, width, failed=True), orphans])
+
+
+def _orphans(names: Sequence[str], width: int | None) -> list[str]:
+    """What runs, or stands there, of models that the file has not any more."""
+    if not names:
+        return []
+    told = f"{', '.join(map(clean, names))}. homellm up --remove-orphans removes {'it' if len(names) == 1 else 'them'}."
+    return hang("not in the stack file any more:", [told], width=width)
 
 
 def _paragraphs(models: Sequence[ModelReport], width: int | None, *, failed: bool = False) -> list[list[str]]:

@@ -86,7 +86,9 @@ def judged(
     hint: str = "",
     gate: bool = False,
     text: str = "",
+    asked_text: str = "",
 ) -> Verdict:
     """A verdict; `passed` None means that no witness could tell, which is never a pass."""
     verdict: Judgement = "unknown" if passed is None else "pass" if passed else "fail"
-    return Verdict(id, asked, observed, verdict, source, hint="" if passed else hint, gate=gate, text=text)
+    told = "" if passed else hint
+    return Verdict(id, asked, observed, verdict, source, hint=told, gate=gate, text=text, asked_text=asked_text)

@@ -9,6 +9,16 @@ from homellm.domain.stack import SERVER_PORT
 from homellm.domain.verdicts import Verdict
 from homellm.health.checks.case import INSPECT, Case, judged
 
+#: Where the container is at fault and not the file.
+NOT_APPLIED = "What runs is not what the stack file declares; homellm up applies it."
+_NOT_PUBLISHED = (
+    "The file declares a port and the container publishes none: homellm up applies the file; where that changes "
+    "nothing, homellm up --force-recreate makes it anew."
+)
+_OPEN = (
+    "Everybody who reaches this machine can use the model. Set api_key, or bind: 127.0.0.1; other containers reach "
+    "it through the stack's network."
+)
 _UNREAD = "The process could not be read from here: only on the machine that runs the engine, as root."
 
 
@@ -45,27 +55,67 @@ def cpu_list(cpus: frozenset[int]) -> str:
     return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
-def exposure(case: Case, server_port: int = SERVER_PORT) -> Verdict | None:
-    """A server that others than this machine's users reach wants a key."""
-    model, container = case.model, case.evidence.container
-    if model.port is None:
-        return None
+def port(case: Case, server_port: int = SERVER_PORT) -> Verdict | None:
+    """The port that is really published is the declared one; the file may have been edited since."""
+    asked, container = case.model.port, case.evidence.container
     if container is None:
-        return judged("exposure", model.bind, None, None, INSPECT, hint="The container could not be inspected.")
-    addresses = sorted({ip or "0.0.0.0" for ip, _, port in container.ports if port == server_port})
+        hint = "The container could not be inspected."
+        return None if asked is None else judged("port", asked, None, None, INSPECT, hint=hint)
+    found = sorted({number for _, number in container.published(server_port)})
+    if asked is None and not found:
+        return None
+    observed = found[0] if len(found) == 1 else ", ".join(map(str, found)) or None
+    text = "" if found else "none is published"
+    hint = NOT_APPLIED if found else _NOT_PUBLISHED
+    return judged("port", asked, observed, observed == asked, INSPECT, hint=hint, text=text)
+
+
+def exposure(case: Case, server_port: int = SERVER_PORT, open_hint: str = _OPEN) -> Verdict | None:
+    """A server that others than this machine's users reach wants a key; address and key are the container's own."""
+    model, container = case.model, case.evidence.container
+    if container is None:
+        hint = "The container could not be inspected."
+        return None if model.port is None else judged("exposure", model.bind, None, None, INSPECT, hint=hint)
+    addresses = {ip or "0.0.0.0" for ip, _ in container.published(server_port)}
     if not addresses:
         hint = "No port of the container is published, though one is declared."
-        return judged("exposure", model.bind, None, None, INSPECT, hint=hint)
-    observed = ", ".join(addresses)
-    open_to_all = any(map(_is_open, addresses))
-    text = f"{observed}, with a key" if model.api_key is not None else observed
-    hint = (
-        "Everybody who reaches this machine can use the model. Set api_key, or bind: 127.0.0.1; other containers reach "
-        "it through the stack's network."
-    )
+        return None if model.port is None else judged("exposure", model.bind, None, None, INSPECT, hint=hint)
+    observed, keyed = ", ".join(sorted(addresses)), model.api_key is not None
+    safe = container.has_key or not any(map(_is_open, addresses))
+    declared = model.port is not None
+    as_declared = declared and same_addresses(model.bind, addresses) and keyed == container.has_key
+    # Where the file itself is what leaves it open, applying the file closes nothing.
+    hint = open_hint if as_declared else NOT_APPLIED
     return judged(
-        "exposure", model.bind, observed, model.api_key is not None or not open_to_all, INSPECT, hint=hint, text=text
+        "exposure",
+        model.bind if declared else None,
+        observed,
+        safe and as_declared,
+        INSPECT,
+        hint=hint,
+        text=_with_key(observed, container.has_key, told=keyed or container.has_key),
+        asked_text=_with_key(model.bind, keyed, told=keyed) if declared else "",
     )
+
+
+def _with_key(address: str, keyed: bool, *, told: bool) -> str:
+    return f"{address}, {'with' if keyed else 'without'} a key" if told else address
+
+
+def same_addresses(bind: str, addresses: set[str]) -> bool:
+    """Whether a port is published on the declared address alone; a wildcard may be one of IPv4, of IPv6, or both."""
+    if is_wildcard(bind):
+        return all(map(is_wildcard, addresses))
+    return {_plain(address) for address in addresses} == {_plain(bind)}
+
+
+def _plain(address: str) -> str:
+    """An address in the one writing that it has, without brackets."""
+    bare = address.strip("[]")
+    try:
+        return str(ipaddress.ip_address(bare))
+    except ValueError:
+        return bare
 
 
 def _is_open(address: str) -> bool:

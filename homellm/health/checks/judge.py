@@ -17,6 +17,7 @@ CHECKS: tuple[Check, ...] = (
     memory.mlock,
     files.files,
     host.cpus,
+    host.port,
     host.exposure,
     host.networks,
     host.restarts,

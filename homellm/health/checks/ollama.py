@@ -21,6 +21,7 @@ _NOT_IN_LOG = (
     "The server's log does not tell of a load of this model in its present run. homellm restart loads it again, and"
     " then it is seen."
 )
+_OPEN = "Ollama has no key: everybody who reaches this machine can use and delete models. Set bind: 127.0.0.1."
 #: Ollama writes a keep-alive of for ever as a moment centuries away; a year of four digits below this is near.
 _FAR_YEAR = 2100
 
@@ -37,9 +38,11 @@ class OllamaCase:
         """The same as a check of llama-server's takes it: Ollama's child is one."""
         seen, load = self.evidence, self.evidence.load
         log = replace(seen.log, device=load.device if load else None)
+        # Ollama heeds no key, whatever variables it was given.
+        container = replace(seen.container, has_key=False) if seen.container is not None else None
         return Case(
             replace(self.model, gpu=self.server.gpu, port=self.server.port, bind=self.server.bind, api_key=None),
-            Evidence(container=seen.container, url=seen.url, log=log, gpu=seen.gpu),
+            Evidence(container=container, url=seen.url, log=log, gpu=seen.gpu),
         )
 
 
@@ -153,16 +156,13 @@ def _ctx_forced(case: OllamaCase) -> Verdict | None:
     return judged("ctx-forced", contexts[0], others[-1] if others else contexts[0], not others, LOG, hint=hint)
 
 
+def _port(case: OllamaCase) -> Verdict | None:
+    return host.port(case.of_llama_server(), OLLAMA_PORT) if case.server.ours else None
+
+
 def _exposure(case: OllamaCase) -> Verdict | None:
     """Ollama knows no key: a port that others reach is everybody's."""
-    return None if not case.server.ours else _ollama_words(host.exposure(case.of_llama_server(), OLLAMA_PORT))
-
-
-def _ollama_words(verdict: Verdict | None) -> Verdict | None:
-    if verdict is None or verdict.verdict != "fail":
-        return verdict
-    hint = "Ollama has no key: everybody who reaches this machine can use and delete models. Set bind: 127.0.0.1."
-    return replace(verdict, hint=hint)
+    return host.exposure(case.of_llama_server(), OLLAMA_PORT, _OPEN) if case.server.ours else None
 
 
 def _restarts(case: OllamaCase) -> Verdict | None:
@@ -178,6 +178,7 @@ CHECKS: tuple[Callable[[OllamaCase], Verdict | None], ...] = (
     _vram,
     _keep_alive,
     _ctx_forced,
+    _port,
     _exposure,
     _restarts,
 )

@@ -64,6 +64,7 @@ def test_a_running_container() -> None:
     assert container.image_id == RUNNING["Image"]
     assert container.running
     assert (container.pid, container.restart_count, container.exit_code) == (333, 2, 0)
+    assert not container.has_key
     assert container.restart_policy == "unless-stopped"
     assert container.started_at == "2026-11-30T17:33:22.679818832Z"
     assert container.finished_at == NEVER
@@ -242,3 +243,19 @@ def test_labels_as_a_filter() -> None:
 
 def test_versions_compare_as_numbers() -> None:
     assert parse.version_numbers("1.9") < parse.version_numbers("1.41") == (1, 41)
+
+
+@pytest.mark.parametrize(
+    ("env", "has_key"),
+    [
+        (["PATH=/bin", "LLAMA_API_KEY=s3cret"], True),
+        (["LLAMA_ARG_API_KEY_FILE=/keys"], True),
+        (["LLAMA_API_KEY="], False),
+        (["LLAMA_ARG_PORT=8080"], False),
+        (None, False),
+    ],
+)
+def test_that_there_is_a_key_is_known_and_the_key_is_not_kept(env: list[str] | None, has_key: bool) -> None:
+    container = parse.container({"Config": {"Env": env}})
+    assert container.has_key is has_key
+    assert "s3cret" not in repr(container)

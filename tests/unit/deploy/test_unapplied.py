@@ -7,6 +7,7 @@ import pytest
 from homellm.deploy.check import check
 from homellm.deploy.ps import ps
 from homellm.deploy.scope import Scope
+from homellm.domain.secret import Secret
 from homellm.domain.verdicts import State
 from homellm.domain.world import Image
 from homellm.errors import ExitCode
@@ -47,7 +48,31 @@ def test_an_edited_file_is_the_reason_for_what_differs(lab):
 
 def test_an_edit_that_no_witness_sees_is_told_all_the_same(lab):
     report = checked(lab, model(parallel=1, labels={"a": "b"}))
-    assert (report.state, report.notes) == (State.VERIFIED, (CHANGED,))
+    assert (report.state, report.exit_code, report.notes) == (State.DEGRADED, ExitCode.DEGRADED, (CHANGED,))
+    last = report.checks[-1]
+    assert (last.id, last.asked, last.observed, last.verdict) == ("declaration", True, False, "fail")
+    assert "homellm plan smol" in last.hint
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "failed"),
+    [
+        ({"bind": "0.0.0.0"}, {"bind": "0.0.0.0", "api_key": Secret("abcdef")}, {"exposure", "declaration"}),
+        ({"bind": "0.0.0.0"}, {"port": None}, {"port", "exposure", "declaration"}),
+        ({}, {"bind": "127.0.0.2"}, {"exposure", "declaration"}),
+        ({}, {"port": 24402}, {"port", "declaration"}),
+    ],
+    ids=["a key", "no port", "another address", "another port"],
+)
+def test_what_is_published_is_the_container_s_and_not_the_file_s(before, now, failed):
+    lab = Lab()
+    lab.up(model(**before))
+    report = checked(lab, model(**now))
+    assert {v.id for v in report.checks if v.verdict == "fail"} == failed
+    assert report.exit_code is ExitCode.DEGRADED
+    assert report.endpoint == "http://127.0.0.1:8081/v1"
+    hints = {v.id: v.hint for v in report.checks if v.id in ("port", "exposure") and v.verdict == "fail"}
+    assert all("homellm up applies it" in hint and "Set api_key" not in hint for hint in hints.values())
 
 
 def test_what_is_declared_is_judged_with_its_own_hints_and_its_memory(lab):
@@ -59,6 +84,7 @@ def test_what_is_declared_is_judged_with_its_own_hints_and_its_memory(lab):
 def test_an_image_that_moved_is_no_edit(lab):
     lab.state.arrived(Image("sha256:another", entrypoint=("/server",)), IMAGE)
     report = checked(lab, model(parallel=1))
+    assert report.state is State.DEGRADED
     assert report.notes == (f"The image {IMAGE} changed since this container was started; homellm up applies it.",)
     assert next(v.verdict for v in report.checks if v.id == "memory") == "not-applicable"
 
@@ -79,6 +105,44 @@ def test_ps_says_why_a_server_failed_and_what_to_type(lab):
     assert report.problems[0].message == "slots: asked 1, observed 2 (/props)"
     assert [(v.id, v.asked, v.observed) for v in report.checks] == [("slots", 1, 2)]
     assert report.notes == ("That was found at 2026-11-30T12:00:00+00:00; homellm check smol looks anew.",)
+
+
+@pytest.mark.parametrize(
+    ("now", "edited"),
+    [
+        ({}, False),
+        ({"port": 24402}, True),
+        ({"port": None}, True),
+        ({"bind": "0.0.0.0"}, True),
+        ({"api_key": Secret("abcdef")}, True),
+        ({"section": "smol:\n  mlock: true\n"}, True),
+    ],
+)
+def test_ps_tells_where_it_is_and_that_the_file_says_something_else(lab, now, edited):
+    report = listed(lab, model(parallel=1, **now))
+    assert (report.endpoint, report.edited) == ("http://127.0.0.1:8081/v1", edited)
+    assert report.state is (State.UNVERIFIED if edited else State.VERIFIED)
+    told = "The stack file changed since it was started: homellm plan smol tells what homellm up would do."
+    assert report.notes == ((told,) if edited else ())
+
+
+def test_ps_of_an_ollama_server_tells_its_own_port():
+    lab = OllamaLab()
+    asked = hybrid(parallel=1, fallback="none")
+    lab.up(asked)
+    assert listed(lab, asked).edited is False
+    lab.server = replace(lab.server, port=11999)
+    report = listed(lab, asked)
+    assert (report.endpoint, report.edited, report.state) == ("http://127.0.0.1:11434/v1", True, State.UNVERIFIED)
+    looked = checked(lab, asked)
+    assert {v.id for v in looked.checks if v.verdict == "fail"} == {"port", "declaration"}
+    assert looked.endpoint == "http://127.0.0.1:11434/v1"
+
+
+def test_ps_names_what_the_file_has_not_any_more(lab):
+    renamed = ps(lab.stack(model(name="talk")), lab.ports())
+    assert (renamed.models[0].state, renamed.orphans) == (State.ABSENT, (NAME,))
+    assert ps(lab.stack(model(parallel=1)), lab.ports()).orphans == ()
 
 
 def test_what_ran_before_is_verified_again_after_an_undo():
@@ -130,7 +194,8 @@ def test_an_ollama_server_of_another_declaration():
     lab.server = replace(lab.server, labels={"a": "b"})
     report = checked(lab, replace(asked, parallel=3))
     assert report.notes[0] == CHANGED
-    assert {v.id: v.hint for v in report.checks if v.verdict == "fail"} == {"slots": CHANGED}
+    assert {v.id: v.hint for v in report.checks if v.verdict == "fail" and v.id != "declaration"} == {"slots": CHANGED}
+    assert report.checks[-1].id == "declaration"
 
 
 def test_an_ollama_server_that_an_up_is_making():

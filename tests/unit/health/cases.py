@@ -13,7 +13,7 @@ from homellm.health.checks import judge_all
 
 MIB = 1024 * 1024
 PATH = "/models/smol.gguf"
-MODEL = Model(name="smol", source=Source("gguf", PATH, Path(PATH)), image="i", parallel=3, ctx=2048)
+MODEL = Model(name="smol", source=Source("gguf", PATH, Path(PATH)), image="i", parallel=3, ctx=2048, port=18080)
 CONTAINER = Container(
     id="c",
     name="nuc-smol",

@@ -6,10 +6,15 @@ from dataclasses import replace
 
 import pytest
 
+from homellm.domain.evidence import Evidence
 from homellm.domain.secret import Secret
 from homellm.health.checks.host import cpu_list, cpu_set
 
 from .cases import CONTAINER, IRIS, MODEL, PROCESS, SEEN, check
+
+
+def published(address: str) -> Evidence:
+    return replace(SEEN, container=replace(CONTAINER, ports=((address, 18080, 8080),)))
 
 
 class TestHost:
@@ -48,7 +53,7 @@ class TestHost:
     )
     def test_a_public_port_wants_a_key(self, address: str, key: bool, verdict: str) -> None:
         model = replace(MODEL, port=18080, bind=address, api_key=Secret("s3cret") if key else None)
-        seen = replace(SEEN, container=replace(CONTAINER, ports=((address, 18080, 8080),)))
+        seen = replace(SEEN, container=replace(CONTAINER, ports=((address, 18080, 8080),), has_key=key))
         found = check("exposure", model, seen)
         assert (found.verdict, found.gate) == (verdict, False)
         assert "s3cret" not in f"{found.text}{found.hint}{found.observed}"
@@ -56,6 +61,37 @@ class TestHost:
     def test_what_is_published_counts_and_not_what_is_declared(self) -> None:
         seen = replace(SEEN, container=replace(CONTAINER, ports=(("0.0.0.0", 18080, 8080),)))
         assert check("exposure", replace(MODEL, port=18080, bind="127.0.0.1"), seen).verdict == "fail"
+
+    @pytest.mark.parametrize(
+        ("declared", "has_key", "text"), [(True, False, "0.0.0.0, without a key"), (False, True, "0.0.0.0, with a key")]
+    )
+    def test_the_key_is_that_of_the_container(self, declared: bool, has_key: bool, text: str) -> None:
+        model = replace(MODEL, bind="0.0.0.0", api_key=Secret("s3cret") if declared else None)
+        seen = replace(SEEN, container=replace(CONTAINER, ports=(("0.0.0.0", 18080, 8080),), has_key=has_key))
+        found = check("exposure", model, seen)
+        assert (found.verdict, found.observed, found.text) == ("fail", "0.0.0.0", text)
+        assert "homellm up applies it" in found.hint
+
+    def test_another_address_than_the_declared_one_is_not_as_declared(self) -> None:
+        found = check("exposure", replace(MODEL, bind="127.0.0.2"))
+        assert (found.verdict, found.asked, found.observed) == ("fail", "127.0.0.2", "127.0.0.1")
+        assert check("exposure", replace(MODEL, bind="[::1]"), published("::1")).verdict == "pass"
+        assert check(
+            "exposure", replace(MODEL, bind="0.0.0.0", api_key=Secret("k")), published("127.0.0.1")
+        ).verdict == ("fail")
+
+    def test_what_is_published_and_not_declared_any_more_has_its_rows(self) -> None:
+        gone = replace(MODEL, port=None)
+        port, exposure = check("port", gone, published("0.0.0.0")), check("exposure", gone, published("0.0.0.0"))
+        assert (port.verdict, port.asked, port.observed) == ("fail", None, 18080)
+        assert (exposure.verdict, exposure.asked, exposure.observed) == ("fail", None, "0.0.0.0")
+
+    def test_the_port_is_the_published_one(self) -> None:
+        assert check("port").verdict == "pass"
+        moved = check("port", replace(MODEL, port=24402))
+        assert (moved.verdict, moved.asked, moved.observed, moved.gate) == ("fail", 24402, 18080, False)
+        none = check("port", evidence=replace(SEEN, container=replace(CONTAINER, ports=())))
+        assert (none.verdict, none.observed, none.text) == ("fail", None, "none is published")
 
     @pytest.mark.parametrize(
         ("joined", "verdict", "observed"),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from homellm.domain.names import endpoint_of, ollama_url, server_alias, server_container_name
+from homellm.domain.names import ollama_url, server_alias, server_container_name
+from homellm.domain.published import endpoint_on, endpoint_seen
 from homellm.domain.secret import Secret
 from homellm.domain.stack import LogSettings, LogSource, OllamaServer, Source, Volume
+from homellm.domain.world import Container
 from tests.unit.loading.given import complaint, loaded, marked, problems_of
 
 ONE = "stack: home\nollama:\n  main: {port: 11434}\nmodels:\n  lfm:\n    source: ollama:lfm2.5:2.6b\n"
@@ -53,8 +56,11 @@ class TestModels:
 
     def test_endpoints(self) -> None:
         stack = loaded(ONE + "  other: {source: gguf:a, port: 8081}\n")
-        assert endpoint_of(stack.models[0], stack) == "http://127.0.0.1:11434/v1"
-        assert endpoint_of(stack.models[1], stack) == "http://127.0.0.1:8081/v1"
+        assert endpoint_on(stack.ollama[0], None) == "http://127.0.0.1:11434/v1"
+        unpublished = Container(id="c", name="c", image_id="i", image="i", status="running")
+        assert endpoint_seen(stack.models[1], unpublished) == "http://other:8080/v1"
+        published = replace(unpublished, ports=(("0.0.0.0", 8081, 8080),))
+        assert endpoint_seen(stack.models[1], published) == "http://127.0.0.1:8081/v1"
 
 
 class TestServers:

@@ -141,3 +141,10 @@ def test_text_is_json_whatever_is_inside() -> None:
     raw = document.encode("utf-8", "backslashreplace")
     check = json.loads(raw)["models"][0]["checks"][0]
     assert (check["asked"], check["observed"], check["source"]) == (None, None, "\x1b[2J\udcff")
+
+
+def test_what_ps_alone_tells() -> None:
+    report = replace(stack(ModelReport("m", State.UNVERIFIED, edited=True)), orphans=("nuc-old",))
+    document = stack_document(report)
+    assert (document["models"][0]["edited"], document["orphans"]) == (True, ["nuc-old"])  # type: ignore[index]
+    assert "orphans" not in stack_document(stack(ModelReport("m", State.VERIFIED)))

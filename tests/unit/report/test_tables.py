@@ -201,3 +201,14 @@ def test_nothing_from_outside_moves_the_cursor() -> None:
     for text in (up_table(report), check_table(report), ps_table(report), down_text(report), pull_table(report)):
         assert not set("\x1b\x07\r\x9b\u202e") & set(text)
         assert "bad" in text
+
+
+def test_ps_tells_of_containers_whose_model_the_file_has_not_any_more() -> None:
+    absent = ModelReport(name="talk", state=State.ABSENT)
+    told = ps_table(StackReport(stack="nuc", models=(absent,), orphans=("nuc-chat",)))
+    line = "not in the stack file any more:  nuc-chat. homellm up --remove-orphans removes it.\n"
+    assert told.endswith(f"\n\n{line}")
+    assert ps_table(StackReport(stack="nuc", orphans=("a", "b"))).endswith(
+        "a, b. homellm up --remove-orphans removes them.\n"
+    )
+    assert "remove-orphans" not in ps_table(StackReport(stack="nuc", models=(absent,), orphans=()))
