@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from homellm.cli.options import DebugOption, FileOption, FormatOption, ModelsArg
 
 if TYPE_CHECKING:
     from homellm.cli.options import Common
+    from homellm.deploy.endpoints import Running
     from homellm.domain.endpoints import ModelEndpoints
     from homellm.domain.stack import Stack
     from homellm.render.clients import Snippet
@@ -45,8 +47,8 @@ def endpoints(
     """Print the addresses of the models, or a client's configuration.
 
     From this host, from the LAN and from a container, in the style of OpenAI and, where Ollama serves, in that of
-    Ollama. Where there is no way, it says why. Asks the engine which models have moved to llama-server; without an
-    engine the declared runner counts.
+    Ollama. Where there is no way, it says why. What runs is told as it runs, by the engine; what does not run, and
+    everything where no engine answers, as it is declared, and that is said.
     """
     from homellm.cli import streams
     from homellm.cli.run_verb import prepare
@@ -75,22 +77,25 @@ def _found(stack: Stack, only: tuple[str, ...]) -> tuple[ModelEndpoints, ...]:
     from homellm.adapters.lan import lan_address
     from homellm.render.endpoints import endpoints as addresses
 
-    moved, here = _engine(stack)
-    wanted = tuple(model for model in stack.models if not only or model.name in only)
-    return addresses(stack, wanted, lan_address=lan_address() if here else None, moved=moved)
+    now, here = _engine(stack)
+    told = now.stack if now is not None else stack
+    wanted = tuple(model for model in told.models if not only or model.name in only)
+    moved = now.moved if now is not None else ()
+    found = addresses(told, wanted, lan_address=lan_address() if here else None, moved=moved)
+    return tuple(replace(one, running=None if now is None else one.name in now.models) for one in found)
 
 
-def _engine(stack: Stack) -> tuple[frozenset[str], bool]:
-    """Which models have moved, and whether the engine is this machine's; an engine that is away is taken for it."""
+def _engine(stack: Stack) -> tuple[Running | None, bool]:
+    """The stack as it runs, and whether the engine is this machine's; an engine that is away is taken for it."""
     from homellm.cli import wiring
-    from homellm.deploy.endpoints import moved_models
+    from homellm.deploy.endpoints import as_running
     from homellm.errors import HomellmError
 
     try:
         engine = wiring.connect(os.environ).engine
-        return moved_models(stack, engine), engine.info().local
+        return as_running(stack, engine), engine.info().local
     except HomellmError:
-        return frozenset(), True
+        return None, True
 
 
 def _snippet(client: Client, stack: Stack, found: tuple[ModelEndpoints, ...], *, show_secrets: bool) -> Snippet:

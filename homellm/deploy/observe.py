@@ -20,7 +20,7 @@ from homellm.gpu import resolve
 from homellm.health.checks import judges_template
 from homellm.health.merge import merge, reaches_back
 from homellm.health.reader import LogReader
-from homellm.ports import HttpReply, Stream
+from homellm.ports import Engine, HttpReply, Stream
 from homellm.runners.recognise import recognise
 from homellm.sizing import UnknownType, estimate_model
 
@@ -78,7 +78,7 @@ def subject_of_container(container: Container, model: Model, ports: Ports, *, lo
     Only what argv tells is asked: the alias, the weights' path, slots and context; with the key that it was given, and
     where it is published.
     """
-    served = recognise(container.args, _environment(container, ports))
+    served = recognise(container.args, environment(container, ports.engine))
     published = next(iter(container.published(SERVER_PORT)), None)
     own = Model(
         name=served.alias or model.name,
@@ -94,9 +94,9 @@ def subject_of_container(container: Container, model: Model, ports: Ports, *, lo
     return Subject(model=own, expected_path=served.model_path or "", local=local)
 
 
-def _environment(container: Container, ports: Ports) -> tuple[str, ...]:
+def environment(container: Container, engine: Engine) -> tuple[str, ...]:
     """The variables that a container was made with, as the engine writes them; read here and kept nowhere."""
-    config = ports.engine.inspect(container.id).get("Config")
+    config = engine.inspect(container.id).get("Config")
     found = config.get("Env") if isinstance(config, dict) else None
     return tuple(map(str, found)) if isinstance(found, list) else ()
 

@@ -25,7 +25,8 @@ class ModelEndpoints:
     """One model as clients see it.
 
     `runner` is what serves it now, as far as that is known. `ctx` is the context of one slot in tokens. `network` is
-    the network that a container must be in for the way called `container`; None where it needs none.
+    the network that a container must be in for the way called `container`; None where it needs none. `running` tells
+    whether all this is of what runs, or declared only; None where no engine could tell.
     """
 
     name: str
@@ -39,6 +40,7 @@ class ModelEndpoints:
     embedding: bool = False
     api_key: Secret | None = None
     moved: bool = False
+    running: bool | None = None
 
     def way(self, place: Place) -> Way:
         """The way from a place."""

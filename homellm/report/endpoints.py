@@ -27,6 +27,7 @@ def _model(one: ModelEndpoints) -> Document:
         "ctx_per_slot": one.ctx,
         "embedding": one.embedding,
         "api_key": one.api_key is not None,
+        "running": one.running,
         "network": one.network,
         "openai": {place: one.openai(place) for place in PLACES},
         "ollama": {place: one.ollama(place) for place in PLACES},
@@ -44,6 +45,8 @@ def _block(one: ModelEndpoints, width: int | None) -> list[str]:
     facts += [f"{words.plural(one.slots, 'slot')} of {one.ctx} tokens"]
     facts += ["embeddings"] if one.embedding else []
     facts += ["asks for a key"] if one.api_key is not None else []
+    if one.running is not True:
+        facts.append("as declared: " + ("no engine answers" if one.running is None else "it does not run"))
     return [f"{clean(one.name)}   {' · '.join(facts)}", *flat(columns(_rows(one), width=width))]
 
 

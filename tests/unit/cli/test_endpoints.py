@@ -11,7 +11,7 @@ import pytest
 from homellm.adapters import lan
 from homellm.cli import wiring
 from homellm.cli.main import main
-from homellm.domain.names import LABEL_ROLE, LABEL_STACK
+from homellm.domain.names import LABEL_ROLE, LABEL_STACK, LABEL_UNIT
 from homellm.errors import EngineUnreachable
 from tests.fakes.engine import FakeEngine
 from tests.fakes.state import FakeState
@@ -54,11 +54,39 @@ def test_the_document(state: FakeState, capsys: pytest.CaptureFixture[str]) -> N
     assert set(found["embed"]["unreachable"]) == {"host", "lan"}  # type: ignore[call-overload]
 
 
+def published(port: int, address: str = "127.0.0.1") -> dict[str, object]:
+    """The part of a container's body that publishes the server's port."""
+    bindings = {"8080/tcp": [{"HostIp": address, "HostPort": str(port)}]}
+    return {"ExposedPorts": {"8080/tcp": {}}, "HostConfig": {"PortBindings": bindings}}
+
+
+def test_what_runs_is_told_as_it_runs(state: FakeState, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file was edited since: another port, every address, another key, fewer slots."""
+    state.add_image("x")
+    engine = FakeEngine(state)
+    body = {
+        "Image": "x",
+        "Cmd": ["/server", "--parallel", "3", "--ctx-size", "3072"],
+        "Env": ["LLAMA_API_KEY=0lder"],
+        "Labels": {LABEL_STACK: "nuc", LABEL_ROLE: "serve", LABEL_UNIT: "chat"},
+        **published(24401),
+    }
+    engine.start(engine.create("nuc-chat", body).id)
+    chat = ask(capsys)["chat"]
+    assert (chat["running"], chat["slots"], chat["ctx_per_slot"], chat["api_key"]) == (True, 3, 1024, True)
+    openai = {"host": "http://127.0.0.1:24401/v1", "lan": None, "container": "http://chat:8080/v1"}
+    assert chat["openai"] == openai
+    assert main(["endpoints", "chat"]) == 0
+    assert "as declared" not in capsys.readouterr().out
+    assert main(["endpoints", "--client", "open-webui", "--show-secrets", "chat"]) == 0
+    assert "OPENAI_API_KEYS=0lder\n" in capsys.readouterr().out
+
+
 def test_a_model_that_moved_is_told_by_what_runs(state: FakeState, capsys: pytest.CaptureFixture[str]) -> None:
     state.add_image("x")
     engine = FakeEngine(state)
     labels = {LABEL_STACK: "nuc", LABEL_ROLE: "serve"}
-    made = engine.create("nuc-qwen", {"Image": "x", "Labels": labels})
+    made = engine.create("nuc-qwen", {"Image": "x", "Labels": {**labels, LABEL_UNIT: "qwen"}, **published(8001)})
     assert ask(capsys, "qwen")["qwen"]["runner"] == "ollama"
     engine.start(made.id)
     moved = ask(capsys, "qwen")["qwen"]
@@ -73,13 +101,17 @@ def test_without_an_engine_the_declared_runner_counts(
         raise EngineUnreachable("away")
 
     monkeypatch.setattr(wiring, "connect", away)
-    assert ask(capsys)["qwen"]["runner"] == "ollama"
+    found = ask(capsys)
+    assert (found["qwen"]["runner"], found["qwen"]["running"]) == ("ollama", None)
+    assert main(["endpoints"]) == 0
+    assert "as declared: no engine answers\n" in capsys.readouterr().out
 
 
 def test_a_table_for_people(state: FakeState, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["endpoints"]) == 0
     out = capsys.readouterr().out
-    assert "chat   llama-server · 2 slots of 65536 tokens · asks for a key\n" in out
+    told = "chat   llama-server · 2 slots of 65536 tokens · asks for a key · as declared: it does not run\n"
+    assert told in out
     assert "  in the LAN       http://192.168.1.10:8000/v1\n" in out
     assert "docker network connect homellm-nuc CONTAINER" in out
     assert "give embed a `port`" in out
