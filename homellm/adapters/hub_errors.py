@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from huggingface_hub.errors import (
     DisabledRepoError,
     GatedRepoError,
@@ -17,6 +19,11 @@ from homellm.errors import HubUnreachable, PullFailed
 HTTP_ERROR: type[Exception] = HfHubHTTPError.__mro__[1]
 MAX_LISTED = 12
 _UNAUTHORIZED, _FORBIDDEN, _TOO_MANY = 401, 403, 429
+#: What a system says of a name that it cannot find, in the words of Linux and of macOS.
+_NO_NAME = re.compile(
+    r"Name or service not known|Temporary failure in name resolution|No address associated|nodename nor servname"
+)
+_ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 _LOGIN = "set HF_TOKEN, or run: hf auth login"
 
 
@@ -39,8 +46,13 @@ def translate(error: Exception, ref: HubRef, endpoint: str, *, token: bool) -> P
         return PullFailed(f"the hub has closed the repository {ref.repo}", id="repo-closed", original=original)
     if isinstance(error, HfHubHTTPError):
         return _by_status(error, endpoint, original)
-    reason = str(error).strip() or type(error).__name__
-    return unreachable(endpoint, reason.splitlines()[0], original=original)
+    return unreachable(endpoint, _in_words(error), original=original)
+
+
+def _in_words(error: Exception) -> str:
+    """What a system says of a line that it could not open, without its numbers."""
+    reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return "this machine does not find its address" if _NO_NAME.search(reason) else _ERRNO.sub("", reason)
 
 
 def _by_status(error: HfHubHTTPError, endpoint: str, original: str) -> PullFailed:
@@ -64,7 +76,10 @@ def gated(ref: HubRef, endpoint: str, *, token: bool, original: str = "") -> Pul
 
 def unreachable(endpoint: str, reason: str, *, original: str = "") -> HubUnreachable:
     """A hub that does not answer, or not as one."""
-    hint = "Check the network, and HF_ENDPOINT if it is set."
+    hint = (
+        "Check the network, and HF_ENDPOINT if it is set; or download the file elsewhere and name it here:"
+        " gguf:/path/to/model.gguf"
+    )
     return HubUnreachable(f"the model hub {endpoint} cannot be asked: {reason}", hint=hint, original=original)
 
 

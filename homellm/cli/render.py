@@ -56,6 +56,7 @@ def render(
     from homellm.deploy.pull_models import locate
     from homellm.deploy.select import select
     from homellm.errors import HomellmError, worst
+    from homellm.planning.preflight import file_problem
     from homellm.report.problems import problems_text
 
     given = common(ctx, file, format_, no_color, debug)
@@ -70,14 +71,18 @@ def render(
     from homellm.runners.llama_server import build
 
     built = [(model, build(model, stack, world)) for model in wanted]
+    absent = [file_problem(model, world.model_files.get(str(model.source.path))) for model in wanted]
+    warnings = commands(given).of(tuple(f"{one.message}. {one.hint}" for one in absent if one is not None))
     specs = [made.spec for _, made in built if made.spec is not None]
     problems = commands(given).of(tuple(problem for _, made in built for problem in made.problems))
     notes = [f"{model.name}: {note}" for model, made in built for note in made.notes]
     text = _text(form, stack, specs, notes, show_secrets=show_secrets) if specs else ""
     if given.json:
-        _document(form, stack, text, problems)
+        _document(form, stack, text, problems, warnings)
     else:
         _print(text)
+        for warning in warnings:
+            streams.errors_output().write(f"note: {warning}\n")
         streams.errors_output().write(problems_text(problems, width=streams.screen_width(sys.stderr)))
     return worst([problem.exit_code for problem in problems])
 
@@ -95,12 +100,14 @@ def _text(form: Form, stack: Stack, specs: list[ContainerSpec], notes: list[str]
     return render_compose(specs, template, project=stack.name, title=title, notes=notes, show_secrets=show_secrets)
 
 
-def _document(form: Form, stack: Stack, text: str, problems: tuple[Problem, ...]) -> None:
+def _document(form: Form, stack: Stack, text: str, problems: tuple[Problem, ...], warnings: tuple[str, ...]) -> None:
     """The keys that every document has, and the text."""
     from homellm.cli import streams
     from homellm.report.json_report import error_document
 
-    streams.write_document({**error_document(stack.name, problems), "form": form.value, "text": text})
+    streams.write_document(
+        {**error_document(stack.name, problems), "form": form.value, "text": text, "notes": list(warnings)}
+    )
 
 
 def _print(text: str) -> None:

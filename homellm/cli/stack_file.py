@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from homellm.errors import ExitCode, Problem, StackFileError
+from homellm.errors import ExitCode, HomellmError, Problem, StackFileError
 
 DEFAULT_NAME = "homellm.yaml"
 #: A stack file of a hundred models has 100 kB. What is larger is some other file.
@@ -25,7 +26,7 @@ def read(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(LIMIT_BYTES + 1)
     except FileNotFoundError:
-        raise _wrong(path, "there is no such file", _HINT) from None
+        raise _wrong(path, "there is no such file", f"{_HINT}{_example(path)}") from None
     except IsADirectoryError:
         raise _wrong(path, "this is a folder and no stack file", _HINT) from None
     except PermissionError:
@@ -40,6 +41,18 @@ def read(path: Path) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
         raise _wrong(path, "it is not UTF-8 text", "Save it as UTF-8.", line=line, column=column) from None
+
+
+def _example(path: Path) -> str:
+    """How to begin a stack file: a line of a hint, empty where no examples are installed."""
+    from homellm.resources import stacks_root
+
+    try:
+        example = stacks_root() / "cpu-only.yaml"
+    except HomellmError:
+        return ""
+    command = f"cp {shlex.quote(str(example))} {shlex.quote(str(path))}"
+    return f"\nTo begin one, copy an example and change what it says of models (others lie beside it):\n{command}"
 
 
 def _wrong(

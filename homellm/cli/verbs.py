@@ -37,6 +37,22 @@ LATER = frozenset(
 )
 
 
+#: What other programs call a verb of ours.
+MEANT = {
+    "stop": "down",
+    "rm": "down",
+    "remove": "down",
+    "start": "up",
+    "run": "up",
+    "apply": "up",
+    "validate": "config",
+    "lint": "config",
+    "list": "ps",
+    "ls": "ps",
+    "status": "ps",
+    "verify": "check",
+}
+
 #: Options that may stand before the verb, and those of them whose value is the next word.
 _BEFORE = frozenset({"-f", "--file", "--format", "--no-color", "--debug"})
 _WITH_VALUE = frozenset({"-f", "--file", "--format"})
@@ -101,5 +117,6 @@ class Verbs(TyperGroup):
             return super().resolve_command(ctx, args)
         if name in LATER:
             raise UsageError(f"{name} is known, not in this version", hint="homellm --help lists what there is.")
-        hint = f"{nearest(name, self.list_commands(ctx))} homellm --help lists what there is.".strip()
+        meant = f"Did you mean {MEANT[name]}?" if name in MEANT else nearest(name, self.list_commands(ctx))
+        hint = f"{meant} homellm --help lists what there is.".strip()
         raise UsageError(f"there is no verb {name}", hint=hint)

@@ -15,9 +15,9 @@ from homellm.deploy.select import select, servers_of
 from homellm.deploy.session import Options, Ports
 from homellm.deploy.settle import settle
 from homellm.deploy.up import network_step
-from homellm.domain.reports import PlanReport
+from homellm.domain.reports import PlanReport, PlanSummary
 from homellm.domain.stack import Stack
-from homellm.domain.steps import Step
+from homellm.domain.steps import CreateContainer, StartContainer, Step, VerifyModel
 from homellm.errors import Problem
 from homellm.planning.desired import Desired
 from homellm.planning.orphans import orphan_containers
@@ -45,25 +45,58 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
     steps: list[Step] = [*orphan_steps(orphans)]
     problems: list[Problem] = [problem for found in files.problems.values() for problem in found]
     assumed: list[str] = []
+    summaries: list[PlanSummary] = []
+    notes: list[tuple[str, str]] = []
     for server in servers_of(stack, models):
         if server.ours:
             from homellm.deploy.ollama_server import settle_server  # noqa: PLC0415 - for stacks with an Ollama alone
 
             settled = settle_server(server, stack, world)
-            steps += _swap(settled, stack, ports, options, problems)
+            own = _swap(settled, stack, ports, options, problems)
+            summaries += _summary(server.name, settled, own)
+            steps += own or ()
     for model in chain.from_iterable(moves.waves):
         if model.runner == "ollama":
             from homellm.deploy.ollama_preview import steps_on_ollama  # noqa: PLC0415 - likewise
 
-            steps += steps_on_ollama(model, stack, world, ports, swapped=len(steps) > len(orphans))
+            loads = steps_on_ollama(model, stack, world, ports, swapped=len(steps) > len(orphans))
+            summaries.append(PlanSummary(model.name, "load" if loads else "keep", loads[0].cause if loads else ""))
+            steps += loads
             continue
         desired, unit, found = settle(model, stack, world, fit=options.fit)
         if desired.assumed:
             assumed.append(model.name)
         unit = with_outdated(unit, ports, local=world.engine.local)
-        steps += _swap((desired, unit, found), stack, ports, options, problems)
+        own = _swap((desired, unit, found), stack, ports, options, problems)
+        summaries += _summary(model.name, (desired, unit, found), own)
+        steps += own or ()
+        notes += ((model.name, note) for note in (desired.notes if own else ()))
     before: list[Step] = [*pulls, network] if network is not None and steps else pulls
-    return PlanReport(stack=stack.name, steps=(*before, *steps), problems=tuple(problems), assumed=tuple(assumed))
+    return PlanReport(
+        stack=stack.name,
+        steps=(*before, *steps),
+        problems=tuple(problems),
+        assumed=tuple(assumed),
+        summaries=tuple(summaries),
+        notes=tuple(notes),
+    )
+
+
+def _summary(
+    name: str, settled: tuple[Desired, Unit, tuple[Problem, ...]], steps: tuple[Step, ...] | None
+) -> tuple[PlanSummary, ...]:
+    """What the steps of one unit come to; nothing for one that cannot come to anything."""
+    if steps is None:
+        return ()
+    if not steps:
+        return (PlanSummary(name, "keep"),)
+    made = next((step for step in steps if isinstance(step, CreateContainer)), None)
+    if made is not None:
+        return (PlanSummary(name, "start" if settled[1].current is None else "replace", made.cause),)
+    begun = next((step for step in steps if isinstance(step, StartContainer | VerifyModel)), None)
+    if begun is None:
+        return (PlanSummary(name, "adjust", steps[0].cause),)
+    return (PlanSummary(name, "start again" if isinstance(begun, StartContainer) else "finish", begun.cause),)
 
 
 def _swap(
@@ -72,13 +105,13 @@ def _swap(
     ports: Ports,
     options: Options,
     problems: list[Problem],
-) -> tuple[Step, ...]:
-    """The steps of one unit; none, and its problems noted, when something is known to stop it."""
+) -> tuple[Step, ...] | None:
+    """The steps of one unit; None, and its problems noted, when something is known to stop it."""
     desired, unit, found = settled
     if found:
         problems += found
-        return ()
+        return None
     swap = reconcile(desired, unit, anew=options.anew)
     taken = taken_names(swap, unit, desired.unit, stack.name, ports.engine)
     problems += taken
-    return () if taken else swap.steps
+    return None if taken else swap.steps

@@ -10,7 +10,7 @@ from homellm.domain.names import LABEL_HASH, LABEL_MAKER, container_name
 from homellm.domain.stack import Model, Stack
 from homellm.domain.world import World
 from homellm.errors import ExitCode, Problem
-from homellm.planning.context import ctx_problem
+from homellm.planning.context import ctx_note, ctx_problem
 from homellm.planning.desired import Desired, desire
 from homellm.planning.preflight import preflight
 from homellm.planning.units import Unit, sort_unit
@@ -33,8 +33,8 @@ def settle(model: Model, stack: Stack, world: World, *, fit: bool = True) -> tup
     unit = unit_of(model, stack, world)
     kept = _runs_as_declared(unit, desired)
     found = desired.problems + preflight(model, stack, unit, world, fit=fit, kept=kept)
-    beyond = ctx_problem(model, world)
-    return with_advice(desired, found if beyond is None else (*found, beyond), unit)
+    of_context = filter(None, (ctx_problem(model, world), ctx_note(model)))
+    return with_advice(desired, (*found, *of_context), unit)
 
 
 def _runs_as_declared(unit: Unit, desired: Desired) -> bool:
@@ -44,7 +44,7 @@ def _runs_as_declared(unit: Unit, desired: Desired) -> bool:
 
 def with_advice(desired: Desired, found: tuple[Problem, ...], unit: Unit) -> tuple[Desired, Unit, tuple[Problem, ...]]:
     """Sort what was found into notes, for what only may stand in the way, and problems, for what does."""
-    advice = tuple(f"{p.message}. {p.hint}" for p in found if p.exit_code is ExitCode.OK)
+    advice = tuple(f"{p.message}. {p.hint}".rstrip() for p in found if p.exit_code is ExitCode.OK)
     stopping = tuple(p for p in found if p.exit_code is not ExitCode.OK)
     return replace(desired, notes=desired.notes + advice), unit, stopping
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from homellm.domain.evidence import Evidence
 from homellm.domain.steps import Step
@@ -81,14 +82,32 @@ class StackReport:
         return worst([m.exit_code for m in self.models] + [p.exit_code for p in self.problems])
 
 
+#: What a plan does with a model or an Ollama server, in a word.
+PlanAction = Literal["keep", "start", "replace", "start again", "finish", "adjust", "load"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSummary:
+    """What all steps of one model, or of an Ollama server of ours, come to. `because` is empty for what is kept."""
+
+    name: str
+    action: PlanAction
+    because: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """What `plan` and `up --dry-run` say. `assumed` lists the models whose flags nobody could ask the image for."""
+    """What `plan` and `up --dry-run` say. `assumed` lists the models whose flags nobody could ask the image for.
+
+    `notes` are worth knowing and stop nothing, by the name of whom they concern.
+    """
 
     stack: str
     steps: tuple[Step, ...] = ()
     problems: tuple[Problem, ...] = ()
     assumed: tuple[str, ...] = ()
+    summaries: tuple[PlanSummary, ...] = ()
+    notes: tuple[tuple[str, str], ...] = ()
 
     @property
     def changes(self) -> bool:

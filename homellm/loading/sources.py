@@ -14,6 +14,9 @@ from homellm.loading.compound import absolute
 from homellm.loading.paths import shorten
 from homellm.loading.values import complain, filled, listing, nearest
 
+#: What looks like a model of the hub, with a quant or without.
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*(:[\w.-]+)?")
+
 
 def source(value: Any, info: ValidationInfo) -> Source:
     """`gguf:PATH`, `hf:ORG/REPO[:QUANT]` or `ollama:MODEL`."""
@@ -80,6 +83,8 @@ def _source_hint(word: str, kinds: tuple[str, ...], key: str) -> str:
         return f"Write `{key}: gguf:{shorten(word)}`."
     if re.match(r"(https?://)?(hf\b|hugging)", word):
         return f"Write `{key}: hf:org/repo:Q4_K_M`, or `hf:org/repo/file.gguf`."
+    if _REPOSITORY.fullmatch(word) and "hf" in kinds:
+        return f"Write `{key}: hf:{shorten(word)}`; or `{key}: gguf:/path/to/model.gguf` for a file on this machine."
     kind, colon, _ = word.partition(":")
     near = nearest(kind, kinds) if colon else None
     return f"Did you mean `{near}:`?" if near else f"Write `{key}: gguf:/path/to/model.gguf`."

@@ -32,7 +32,7 @@ class Desired:
 
     `unit` is the model's or the Ollama server's name. `hash` is empty while the image is not here: its content is a
     part of what the hash stands for. `expected_path` is where a llama-server's weights stand inside the container,
-    which /props must name.
+    which /props must name. `image_id` is the content of the image, empty while it is not here.
     """
 
     unit: str
@@ -45,6 +45,7 @@ class Desired:
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
     assumed: bool = False
+    image_id: str = ""
 
 
 def desire(model: Model, stack: Stack, world: World) -> Desired:
@@ -63,6 +64,7 @@ def desire(model: Model, stack: Stack, world: World) -> Desired:
         problems=built.problems,
         notes=built.notes,
         assumed=dialect is None or dialect.assumed,
+        image_id=_image_id(model.image, world),
     )
 
 
@@ -82,7 +84,13 @@ def desire_server(server: OllamaServer, models: tuple[Model, ...], stack: Stack,
         stop_grace_s=server.stop_grace_s,
         problems=built.problems,
         notes=built.notes,
+        image_id=_image_id(server.image, world),
     )
+
+
+def _image_id(image: str, world: World) -> str:
+    here = world.images.get(image)
+    return here.id if here else ""
 
 
 def _hash(built: Built, image: str, world: World) -> str:

@@ -25,6 +25,7 @@ from homellm.domain.steps import (
     VerifyModel,
 )
 from homellm.domain.world import Container
+from homellm.planning.changes import changes
 from homellm.planning.desired import Desired
 from homellm.planning.units import Unit, declared_policy, policy_to_restore, should_run
 
@@ -151,7 +152,7 @@ class _Reconciler:
             return "nothing serves this model yet"
         if self._is_declared(old):
             return self.outdated.get(old.id) or self.anew
-        return "its declaration or its image changed"
+        return changes(old, self.desired)
 
     def _retire(self, old: Container) -> list[Step]:
         steps: list[Step] = []

@@ -30,6 +30,8 @@ def plan_document(report: PlanReport) -> Document:
         "stack": report.stack,
         "changes": report.changes,
         "steps": [_step(step) for step in report.steps],
+        "summary": [{"name": one.name, "action": one.action, "because": one.because} for one in report.summaries],
+        "notes": [{"name": name, "text": text} for name, text in report.notes],
         "models": [],
         "errors": [problem_document(problem) for problem in report.problems],
     }

@@ -95,14 +95,16 @@ def finished_line(report: ModelReport) -> str:
 
 
 def progress_text(event: Progress, pace: Pace | None = None) -> str:
-    """`pulling 34 % of 1.6 GiB, 11.2 MiB/s, 2 min left, layer 3 of 5`."""
+    """`pulling 34 % of 1.6 GiB, 11.2 MiB/s, 2 min left, layer 3 of 5`; of bytes only where there are some."""
     parts: list[str] = [event.phase]
-    if event.done_bytes is not None:
+    if event.done_bytes or event.total_bytes:
         if event.total_bytes:
-            share = min(100, 100 * event.done_bytes // event.total_bytes)
+            share = min(100, 100 * (event.done_bytes or 0) // event.total_bytes)
             parts.append(f"{share} % of {words.size(event.total_bytes)}")
         else:
-            parts.append(words.size(event.done_bytes))
+            parts.append(words.size(event.done_bytes or 0))
+    else:
+        pace = None
     told = [" ".join(parts)]
     if pace is not None:
         told.append(f"{words.size(round(pace.bytes_per_s))}/s")

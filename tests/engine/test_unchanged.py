@@ -217,7 +217,7 @@ def test_a_variable_of_the_stack_file_counts(bench: Bench) -> None:
     assert is_short(bench.up(A_VALUE="one"))
     other = bench.up(A_VALUE="two")
     assert not is_short(other)
-    assert "its declaration or its image changed" in other.stdout
+    assert "a variable, a secret, or what this machine has changed" in other.stdout
     assert is_short(bench.up(A_VALUE="two"))
 
 
@@ -227,7 +227,7 @@ def test_a_tag_that_moved_is_seen(bench: Bench, make_instant: Callable[..., str]
     bench.api.tag(make_instant(env={"INSTANT_SAY": "moved"}), *bench.image.split(":"), force=True)
     moved = bench.up()
     assert not is_short(moved)
-    assert "its declaration or its image changed" in moved.stdout
+    assert f"the content of the image {bench.image} changed" in moved.stdout
 
 
 def test_a_server_that_hangs_is_told_by_the_ordinary_way(bench: Bench) -> None:

@@ -13,6 +13,7 @@ import pytest
 from huggingface_hub import hf_hub_download, try_to_load_from_cache
 from huggingface_hub.utils import WeakFileLock
 
+from homellm.adapters import hub_errors
 from homellm.adapters.hub import Hub
 from homellm.adapters.hub_cache import HubCache
 from homellm.adapters.hub_settings import HubSettings
@@ -364,3 +365,17 @@ def test_the_header_is_read_without_a_download(server, hub):
     assert (seen.state, seen.path, seen.size_bytes) == ("ok", str(model.path), len(data))
     assert seen.header is not None
     assert hub.find(model.ref) is None
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"),
+    [
+        (OSError("[Errno -2] Name or service not known"), "this machine does not find its address"),
+        (OSError("[Errno -3] Temporary failure in name resolution"), "this machine does not find its address"),
+        (OSError("[Errno 111] Connection refused"), "Connection refused"),
+    ],
+)
+def test_a_hub_out_of_reach_is_told_without_numbers_of_the_system(raised: OSError, said: str) -> None:
+    error = hub_errors.translate(raised, parse_ref("org/repo:Q8_0"), "https://hub", token=False)
+    assert str(error) == f"the model hub https://hub cannot be asked: {said}"
+    assert "gguf:/path/to/model.gguf" in error.problems[0].hint

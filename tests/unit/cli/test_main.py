@@ -236,6 +236,15 @@ def test_the_nearest_verb(capsys: Capture) -> None:
     assert "Did you mean check?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("stop", "down"), ("validate", "config"), ("list", "ps"), ("ls", "ps"), ("status", "ps"), ("start", "up")],
+)
+def test_a_verb_of_other_programs_leads_to_ours(typed: str, meant: str, capsys: Capture) -> None:
+    assert main([typed]) == ExitCode.USAGE
+    assert f"Did you mean {meant}?" in capsys.readouterr().err
+
+
 def test_the_exit_code_is_the_reports_and_problems_of_the_stack_go_to_stderr(verb: Put, capsys: Capture) -> None:
     degraded = replace(VERIFIED.models[0], state=State.DEGRADED)
     verb("up", lambda *_: replace(VERIFIED, models=(degraded,)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,10 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     problem = refused(tmp_path / "none.yaml")
     assert problem.message == "there is no such file"
     assert "HOMELLM_FILE" in problem.hint
+    # What it says to type works: it names an example that is there.
+    program, example, target = shlex.split(problem.hint.splitlines()[-1])
+    assert (program, target) == ("cp", str(tmp_path / "none.yaml"))
+    assert Path(example).read_text(encoding="utf-8").startswith("# yaml-language-server")
 
 
 def test_a_folder(tmp_path: Path) -> None:

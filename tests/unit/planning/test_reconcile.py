@@ -71,7 +71,9 @@ class TestAFileThatChanged:
         assert self.steps(container(digest=NEW), outdated=[NAME])[0].cause == self.WHY
 
     def test_another_declaration_is_the_cause_where_there_is_one(self):
-        assert self.steps(container(), outdated=[NAME])[0].cause == "its declaration or its image changed"
+        assert self.steps(container(), outdated=[NAME])[0].cause == (
+            "defaults, a variable, a secret, or what this machine has changed"
+        )
 
     def test_a_successor_that_loaded_the_new_file_is_gone_on_with(self):
         successor = container(f"{NAME}.next", NEW, policy="no")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from homellm.domain.reports import ModelReport, PlanReport, StackReport
+from homellm.domain.reports import ModelReport, PlanReport, PlanSummary, StackReport
 from homellm.domain.spec import ContainerSpec
 from homellm.domain.steps import CreateContainer, CreateNetwork, PullImage, RemoveContainer, StartContainer
 from homellm.domain.verdicts import State, Verdict
@@ -103,10 +103,14 @@ def test_a_plan() -> None:
             CreateNetwork(target="homellm-nuc", cause="network homellm-nuc is not there"),
             CreateContainer(target="nuc-m.next", cause="ctx changed", model="m", spec=spec, undo=undo),
         ),
+        summaries=(PlanSummary("m", "replace", "ctx changed"),),
+        notes=(("m", "a word"),),
     )
     assert json.loads(text(plan_document(report))) == {
         "stack": "nuc",
         "changes": True,
+        "summary": [{"name": "m", "action": "replace", "because": "ctx changed"}],
+        "notes": [{"name": "m", "text": "a word"}],
         "steps": [
             {
                 "kind": "pull",

@@ -67,6 +67,13 @@ def test_in_words():
     assert progress_text(event) == "pulling 34 % of 1000 MiB, tiny-Q8_0.gguf"
 
 
+def test_of_bytes_nothing_is_said_where_none_are_known():
+    event = Progress("m", "pulling", "the registry does not answer. Try 2 of 3", done_bytes=0, total_bytes=0)
+    assert progress_text(event, Pace(0)) == "pulling, the registry does not answer. Try 2 of 3"
+    assert progress_text(Progress("m", "pulling", "parsing GGUF", done_bytes=0)) == "pulling, parsing GGUF"
+    assert progress_text(Progress("m", "pulling", done_bytes=0, total_bytes=1024)) == "pulling 0 % of 1 KiB"
+
+
 @pytest.mark.parametrize(
     ("amount_s", "text"),
     [(0.2, "1 s"), (35.4, "35 s"), (89, "89 s"), (90, "2 min"), (700, "12 min"), (5300, "88 min"), (7500, "2 h 5 min")],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from homellm.domain.reports import PlanReport
+from homellm.domain.reports import PlanReport, PlanSummary
 from homellm.domain.spec import ContainerSpec
 from homellm.domain.steps import CreateContainer, PullImage, RemoveContainer, StartContainer, StopContainer
 from homellm.errors import Problem
@@ -30,6 +30,25 @@ STEPS = (
 
 def test_steps_with_cause_and_undo() -> None:
     assert plan_table(PlanReport("nuc", STEPS, assumed=("lfm2.5",))) == golden("plan.txt")
+
+
+def test_what_it_comes_to_for_each_model_stands_above_the_steps() -> None:
+    summaries = (
+        PlanSummary("chat", "start", "nothing serves this model yet"),
+        PlanSummary("helper", "replace", "ctx 2048 → 4096"),
+        PlanSummary("embed", "keep"),
+    )
+    notes = (("chat", "ctx 100: the server rounds up, so each slot has 256 tokens"),)
+    lines = plan_table(PlanReport("nuc", STEPS[:2], summaries=summaries, notes=notes)).splitlines()
+    assert lines[:5] == [
+        "nuc  2 steps",
+        "chat: start, because nothing serves this model yet",
+        "helper: replace, because ctx 2048 → 4096",
+        "embed: keep",
+        "",
+    ]
+    assert lines[5].startswith("lfm2.5   pull ghcr.io/x:1")
+    assert lines[-2:] == ["", "chat: ctx 100: the server rounds up, so each slot has 256 tokens."]
 
 
 def test_nothing_to_do() -> None:

@@ -1,0 +1,90 @@
+"""What of a model's declaration is another than that of the container which serves it, in a few words. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from homellm.domain.names import LABEL_SECTION, LABEL_VERSION
+from homellm.domain.world import Container
+from homellm.planning.desired import Desired
+from homellm.runners.recognise import recognise
+
+#: A key of a section as `loading.section` writes it: two columns in, and what is deeper or begins with a dash is of it.
+_KEY = re.compile(r'  ("(?:[^"\\]|\\.)*"|[^\s"-][^:]*|[^\s"][^:\s]+):(?: (.*))?')
+#: So many keys are named, with values of so many characters; who changed more knows what was meant.
+_MOST_KEYS, _MOST_CHARACTERS = 4, 40
+_NONE = "none"
+
+
+def changes(old: Container, desired: Desired) -> str:
+    """What differs, as `ctx 2048 → 4096, mlock none → true`; never empty, for a container that is to be replaced.
+
+    The section that a container was made from is its label, variables not replaced and secrets redacted: what came of
+    a variable, of `defaults` or of a secret does not show in it, and is then said in general.
+    """
+    found = [*_keys(old.label(LABEL_SECTION), desired.labels.get(LABEL_SECTION, "")), *_image(old, desired)]
+    found = found or [*_served(old, desired)]
+    if not found:
+        return _elsewhere(old, desired)
+    more = len(found) - _MOST_KEYS
+    return ", ".join(found[:_MOST_KEYS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _keys(before: str, after: str) -> Iterator[str]:
+    old, new = _values(before), _values(after)
+    if not old or not new:
+        return
+    for key in dict.fromkeys((*new, *old)):
+        if key != "image" and old.get(key) != new.get(key):
+            yield _change(key, old.get(key), new.get(key))
+
+
+def _values(section: str) -> dict[str, str]:
+    """The keys of a section with their values, those of several lines with all of them."""
+    values: dict[str, str] = {}
+    key = ""
+    for line in section.splitlines()[1:]:
+        found = _KEY.fullmatch(line) if not line.startswith(("  -", "   ")) else None
+        if found is not None:
+            key = found[1]
+            values[key] = found[2] or ""
+        elif key:
+            values[key] += f"\n{line}"
+    return values
+
+
+def _change(key: str, old: str | None, new: str | None) -> str:
+    values = [_NONE if value is None else value for value in (old, new)]
+    if any("\n" in value or len(value) > _MOST_CHARACTERS for value in values):
+        return f"{key} changed"
+    return f"{key} {values[0]} → {values[1]}"
+
+
+def _image(old: Container, desired: Desired) -> Iterator[str]:
+    if desired.spec is None:
+        return
+    if old.image != desired.spec.image:
+        yield f"image {old.image} → {desired.spec.image}"
+    elif desired.image_id and old.image_id != desired.image_id:
+        yield f"the content of the image {old.image} changed"
+
+
+def _served(old: Container, desired: Desired) -> Iterator[str]:
+    """What the arguments tell of a key whose value came from `defaults` or from a variable."""
+    if desired.spec is None:
+        return
+    before, after = recognise(old.args), recognise(desired.spec.argv)
+    for key in ("ctx", "parallel"):
+        was, will = getattr(before, key), getattr(after, key)
+        if was is not None and will is not None and was != will:
+            yield f"{key} {was} → {will}"
+
+
+def _elsewhere(old: Container, desired: Desired) -> str:
+    versions = [old.label(LABEL_VERSION), desired.labels.get(LABEL_VERSION, "")]
+    if all(versions) and versions[0] != versions[1]:
+        return (
+            f"homellm {versions[0]} → {versions[1]} makes it another way, or defaults, a variable or a secret changed"
+        )
+    return "defaults, a variable, a secret, or what this machine has changed"

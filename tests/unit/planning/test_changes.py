@@ -1,0 +1,76 @@
+"""What a plan names as the cause of a replacement."""
+
+from __future__ import annotations
+
+import pytest
+
+from homellm.domain.names import LABEL_SECTION, LABEL_VERSION
+from homellm.domain.spec import Arg, ContainerSpec
+from homellm.planning.changes import changes
+from homellm.planning.desired import Desired
+from tests.unit.loading.given import loaded
+from tests.unit.planning.build import NAME, container
+
+HEAD = "stack: nuc\nmodels:\n  smol:\n    source: gguf:/models/smol.gguf\n"
+
+
+def section(keys: str) -> str:
+    """The label of a model with these keys, as loading writes it."""
+    return loaded(HEAD + "".join(f"    {line}\n" for line in keys.splitlines())).models[0].section
+
+
+def named(before: str, after: str, *, image: str = "server", **more: object) -> str:
+    args = tuple(Arg(word) for word in more.pop("argv", ()))  # type: ignore[arg-type,union-attr,var-annotated]
+    spec = ContainerSpec(NAME, image, args=args)
+    labels = {LABEL_SECTION: section(after), LABEL_VERSION: "0.2"}
+    old = container(labels={LABEL_SECTION: section(before), LABEL_VERSION: str(more.pop("version", "0.2"))}, **more)
+    return changes(old, Desired("smol", spec, "new", labels, image_id="sha256:1"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("ctx: 2048", "ctx: 4096", "ctx 2048 → 4096"),
+        ("parallel: 2", "mlock: true", "mlock none → true, parallel 2 → none"),
+        ("env:\n  A: one", "env:\n  A: two", "env changed"),
+        ("extra_args:\n- --a", "extra_args:\n- --a\n- --b", "extra_args changed"),
+        ("networks: [a]", "networks: [b]", "networks changed"),
+        ("ctx: 1024\nparallel: 1", "parallel: 1\nctx: 1024\nbind: 0.0.0.0", "bind none → 0.0.0.0"),
+        (
+            "ctx: 1\nparallel: 1\nbatch: 1\nubatch: 1\nport: 80",
+            "ctx: 2\nparallel: 2\nbatch: 2\nubatch: 2\nport: 81",
+            "ctx 1 → 2, parallel 1 → 2, batch 1 → 2, ubatch 1 → 2 and 1 more",
+        ),
+    ],
+)
+def test_keys_of_the_section_with_both_values(before: str, after: str, said: str) -> None:
+    assert named(before, after) == said
+
+
+def test_a_secret_is_never_said() -> None:
+    said = named("api_key: hunter2", "api_key: hunter3")
+    assert "hunter" not in said
+    assert "a secret" in said
+    assert "hunter" not in named("ctx: 1", "ctx: 1\napi_key: hunter3")
+
+
+def test_an_image_of_another_name_or_content() -> None:
+    assert named("ctx: 1", "ctx: 1", image="other:2") == "image server → other:2"
+    old = container(labels={LABEL_SECTION: section("ctx: 1")})
+    labels = {LABEL_SECTION: section("ctx: 1")}
+    said = changes(old, Desired("smol", ContainerSpec(NAME, "server"), "new", labels, image_id="sha256:2"))
+    assert said == "the content of the image server changed"
+
+
+def test_what_came_of_defaults_or_a_variable_is_told_by_what_the_server_was_given() -> None:
+    old = ("--ctx-size", "6144", "--parallel", "3")
+    assert named("port: 80", "port: 80", args=old, argv=("--ctx-size", "12288", "--parallel", "3")) == "ctx 2048 → 4096"
+
+
+def test_what_cannot_be_told_is_said_in_general() -> None:
+    assert named("ctx: 1", "ctx: 1") == "defaults, a variable, a secret, or what this machine has changed"
+    assert named("ctx: 1", "ctx: 1", version="0.1").startswith("homellm 0.1 → 0.2 ")
+
+
+def test_a_container_without_that_label_is_replaced_all_the_same() -> None:
+    assert changes(container(), Desired("smol", None, "new", {})) != ""
