@@ -7,7 +7,7 @@ from collections.abc import Mapping
 #: Verb -> (command, what it does). Every command is one that the command line takes.
 EXAMPLES: Mapping[str, tuple[str, str]] = {
     "up": ("homellm up lfm2.5", "start or update one model; the others are left alone"),
-    "down": ("homellm -f nuc.yaml down", "take the containers of nuc.yaml away; models and images stay"),
+    "down": ("homellm down lfm2.5", "take one model's containers away; the others run on, and files stay"),
     "restart": ("homellm restart lfm2.5", "after a driver update, say: the same container, verified again"),
     "pull": ("homellm pull", "bring everything first, so that up is quick"),
     "plan": ("homellm plan --detailed-exitcode", "in a script: 6 when the file and what runs differ"),

@@ -58,6 +58,14 @@ def _by_name(path: Path, text: str, environ: Mapping[str, str]) -> Stack | None:
     return Stack(name=name, file=path.absolute()) if name is not None else None
 
 
+def declared_models(common: Common, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """The names of the models in the stack file, whatever else is wrong in it; none where even these cannot be read."""
+    from homellm.cli.stack_file import locate, read
+    from homellm.loading.loader import model_names
+
+    return model_names(read(locate(common.file, environ)))
+
+
 def connect(environ: Mapping[str, str] = os.environ) -> Ports:
     """The ports to the engine that the environment names, and to the machine that it runs on.
 

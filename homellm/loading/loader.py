@@ -62,6 +62,15 @@ def stack_name(file: Path, text: str, environ: MappingType[str, str]) -> str | N
     return keys.stack
 
 
+def model_names(text: str) -> tuple[str, ...]:
+    """The names of the models alone, whatever else is wrong in the file; none where they cannot be told."""
+    try:
+        models = _root(text.removeprefix("\ufeff"), Findings()).get("models")
+    except Unreadable:
+        return ()
+    return tuple(entry.key for entry in models.entries) if isinstance(models, Mapping) else ()
+
+
 def _root(text: str, findings: Findings) -> Mapping:
     root = compose(text, findings)
     if isinstance(root, Mapping):

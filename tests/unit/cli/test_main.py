@@ -392,3 +392,15 @@ def test_a_check_tells_on_stderr_what_it_waits_for(form: str, verb: Put, capsys:
     captured = capsys.readouterr()
     assert captured.err.splitlines() == (told if form == "table" else [])
     assert "asking" not in captured.out
+
+
+def test_down_of_one_model_says_which_names_the_file_declares(
+    verb: Put, seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verb("down", lambda *_: VERIFIED)
+    # A variable that is not set: of the file only names count.
+    (tmp_path / "homellm.yaml").write_text("stack: ${NAME}\nmodels:\n  chat: {}\n  helper: {}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HOMELLM_FILE", raising=False)
+    assert main(["down", "chat"]) == ExitCode.OK
+    assert seen.calls[-1][-2:] == (("chat",), ("chat", "helper"))
