@@ -139,6 +139,9 @@ class Engine(ContainerFiles, Protocol):
     def find_image(self, ref: str) -> Image | None:
         """The image of that name or id if it is here."""
 
+    def images_named(self, repository: str) -> tuple[str, ...]:
+        """The names, tags included, of the images here of that repository, the newest first."""
+
     def pull(self, ref: str) -> PullStream:
         """Bring an image. Nothing happens before the stream is iterated."""
 

@@ -207,6 +207,12 @@ class DockerEngine:
                 return None
             raise
 
+    def images_named(self, repository: str) -> tuple[str, ...]:
+        """The names, tags included, of the images here of that repository, the newest first."""
+        listed = self._calls.ask("list images", lambda: self._api.images(name=repository))
+        newest = sorted(listed, key=lambda entry: entry.get("Created") or 0, reverse=True)
+        return tuple(name for entry in newest for name in entry.get("RepoTags") or ())
+
     def pull(self, ref: str) -> PullStream:
         """Bring an image: see Pull."""
         return Pull(

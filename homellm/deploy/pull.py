@@ -21,6 +21,8 @@ from homellm.errors import ExitCode, HomellmError, Problem
 
 #: Why an image is brought that `up` needs.
 NOT_HERE = "the image is not here"
+#: What scripts/quickstart names the image that it builds from Debian's packages.
+BUILT_HERE = "homellm/llama-server-debian"
 
 
 def pull(
@@ -137,14 +139,22 @@ def run_pulls(
 
 def _with_way_out(image: str, found: tuple[Problem, ...], ports: Ports) -> tuple[Problem, ...]:
     """Why an image could not be asked for anew, with what helps where it is here all the same."""
-    try:
-        here = ports.engine.find_image(image) is not None
-    except HomellmError:
-        here = False
-    if not here or found[0].exit_code is ExitCode.INTERRUPTED:
+    if found[0].exit_code is ExitCode.INTERRUPTED:
         return found
-    hint = f"{found[0].hint} The image is here: with pull: missing homellm up uses it and asks nobody."
-    return (replace(found[0], hint=hint.strip()), *found[1:])
+    try:
+        way_out = _way_out(image, ports)
+    except HomellmError:
+        way_out = ""
+    return (replace(found[0], hint=f"{found[0].hint} {way_out}".strip()), *found[1:])
+
+
+def _way_out(image: str, ports: Ports) -> str:
+    if ports.engine.find_image(image) is not None:
+        return "The image is here: with pull: missing homellm up uses it and asks nobody."
+    built = [name for name in ports.engine.images_named(BUILT_HERE) if name != image]
+    if not built or "ollama" in image:
+        return ""
+    return f"Here is a llama-server that scripts/quickstart built: image: {built[0]} with pull: never uses it."
 
 
 def unready(

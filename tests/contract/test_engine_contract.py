@@ -411,6 +411,11 @@ class TestLists:
         assert image == bench.engine.find_image(image.id)
         assert bench.engine.find_image("homellm-test-no-such-image:1") is None
 
+    def test_images_are_found_by_their_repository(self, bench: Bench) -> None:
+        repository = bench.lab.image.rpartition(":")[0]
+        assert bench.lab.image in bench.engine.images_named(repository)
+        assert bench.engine.images_named("homellm-test-no-such-image") == ()
+
 
 class TestFiles:
     def test_a_file_is_kept_whether_the_container_runs_or_not(self, bench: Bench) -> None:

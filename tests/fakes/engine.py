@@ -201,6 +201,11 @@ class FakeEngine:
         with self._call("find_image", ref):
             return self.state.find_image(ref)
 
+    def images_named(self, repository: str) -> tuple[str, ...]:
+        with self._call("images_named", repository):
+            tags = (tag for image in reversed(self.state.images) for tag in image.tags)
+            return tuple(tag for tag in tags if tag.startswith(f"{repository}:"))
+
     def pull(self, ref: str) -> PullStream:
         with self._call("pull", ref):
             return Pull(

@@ -1,6 +1,6 @@
 """`pull: never` and `pull: always` where the registry, or the image, is not to be had."""
 
-from homellm.deploy.pull import pull
+from homellm.deploy.pull import BUILT_HERE, pull
 from homellm.deploy.scope import Scope
 from homellm.domain.stack import OllamaServer, Source, Volume
 from homellm.domain.verdicts import State
@@ -78,6 +78,21 @@ def test_nobody_is_told_of_an_image_that_is_not_here():
     away(lab, "far/away:1")
     report = lab.up(model(image="far/away:1", pull="always"))
     assert "The image is here" not in report.models[0].problems[0].hint
+
+
+def test_an_image_that_the_quickstart_built_is_named_where_another_cannot_be_had():
+    lab = Lab()
+    lab.state.add_image(f"{BUILT_HERE}:0123456789ab")
+    away(lab, "ghcr.io/ggml-org/llama.cpp:server")
+    report = lab.up(model(image="ghcr.io/ggml-org/llama.cpp:server"))
+    said = f"Here is a llama-server that scripts/quickstart built: image: {BUILT_HERE}:0123456789ab with pull: never"
+    assert report.models[0].problems[0].hint.endswith(f"{said} uses it.")
+    # Of itself it is not the way out, and no Ollama is served by it.
+    away(lab, f"{BUILT_HERE}:other")
+    lab.state.images.clear()
+    assert (
+        BUILT_HERE not in lab.up(model(image=f"{BUILT_HERE}:other")).models[0].problems[0].hint.split("work there")[-1]
+    )
 
 
 def test_a_model_that_ollama_has_not_and_that_nobody_is_to_pull():

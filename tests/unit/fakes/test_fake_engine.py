@@ -156,6 +156,7 @@ class TestKill:
             "wait",
             "logs",
             "find_image",
+            "images_named",
             "probe",
             "find_network",
             "list_networks",
