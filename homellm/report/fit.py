@@ -46,6 +46,8 @@ def _model_document(model: ModelFit) -> Document:
         "exact": model.exact,
         "fits": model.fits if model.places else None,
         "fits_alone": model.fits_alone if model.places else None,
+        "slots_alone": model.slots_alone,
+        "ctx_alone": model.ctx_alone,
         "slots_fit": model.slots_fit,
         "ctx_fit": model.ctx_fit,
         "gpu_layers_fit": model.gpu_layers_fit,
@@ -183,8 +185,13 @@ def _answers(model: ModelFit, beside: str) -> list[str]:
         answers.append(
             f"As asked it fits with gpu_layers: {model.gpu_layers_fit} of {model.layers}, the rest on the CPU, slower."
         )
-    if not answers and model.fits_alone:
-        return ["The others leave nothing for it."]
+    if not answers and model.slots_alone:
+        alone = f"{words.plural(model.slots_alone, 'slot')} of {demand.ctx} tokens"
+        return [f"The others as declared leave nothing for it; without them {alone} would fit."]
+    if not answers and model.ctx_alone:
+        return [
+            f"The others as declared leave nothing for it; without them contexts of up to {model.ctx_alone} tokens."
+        ]
     return answers or ["Nothing of it fits here: a smaller model or a smaller quantization would."]
 
 

@@ -42,9 +42,10 @@ class SlotsRow:
 class ModelFit:
     """The answers for one model beside the others of its stack, which have what they demand.
 
-    `fits_alone` is the answer as if there were no others. `slots_fit` at the demanded context, `ctx_fit` at the
-    demanded slots, `gpu_layers_fit` as -ngl counts (None without a GPU, or when nothing fits). All three are None when
-    no device is known. `layers` is the number that means all. `weights_bytes` are those of the file.
+    `fits_alone`, `slots_alone` and `ctx_alone` are the answers as if there were no others. `slots_fit` is at the
+    demanded context, `ctx_fit` at the demanded slots, `gpu_layers_fit` as -ngl counts (None without a GPU, or when
+    nothing fits). None of the numbers is known when no device is. `layers` is the number that means all.
+    `weights_bytes` are those of the file.
     """
 
     name: str
@@ -60,6 +61,8 @@ class ModelFit:
     layers: int
     trained_ctx: int
     fits_alone: bool = True
+    slots_alone: int | None = None
+    ctx_alone: int | None = None
     rows: tuple[SlotsRow, ...] = ()
 
 
@@ -125,6 +128,8 @@ def _model(number: int, subjects: Sequence[Subject], alone: Sequence[Needs]) -> 
         layers=header.layers + 1,
         trained_ctx=header.context_length,
         fits_alone=fits([need], machine),
+        slots_alone=slots_fit(header, demand, machine) if known else None,
+        ctx_alone=ctx_fits(header, demand, machine) if known else None,
         rows=tuple(_row(subject, parallel, others) for parallel in subject.slots),
     )
 

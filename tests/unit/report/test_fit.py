@@ -55,12 +55,21 @@ def too_much_together(chat: int, small: int, ctx: int = 8192) -> FitReport:
 def test_models_that_do_not_fit_together_are_told_what_would() -> None:
     text = fit_table(too_much_together(18, 18))
     assert "✘ chat  Does not fit: it would alone, but not beside the other models." in text
-    assert "The others leave nothing for it." in text
+    # 14 GiB less 1024 MiB, 4460 of weights and some 250 of buffers: 19 slots of 448 MiB
+    assert "The others as declared leave nothing for it; without them 19 slots of 8192 tokens would fit." in text
     assert "Nothing of it fits" not in text
     # 14 GiB less 1024 MiB, twice 4460 MiB of weights and twice some 240 of buffers: 8 slots of 448 MiB
     assert "chat and small fit together with parallel: 4 for chat and small." in text
     assert fit_table(too_much_together(4, 4)).count("✔") == 2
     assert fit_table(too_much_together(5, 5)).count("✘") == 2
+
+
+def test_one_that_asks_too_much_alone_too_is_told_how_much_would_fit() -> None:
+    text = fit_table(too_much_together(40, 40))
+    assert "Does not fit: system memory lacks" in text
+    assert text.count("without them 19 slots of 8192 tokens would fit.") == 2
+    assert "Nothing of it fits" not in text
+    assert "chat and small fit together with parallel: 4 for chat and small." in text
 
 
 def test_models_of_which_one_slot_each_is_too_much_may_fit_with_a_shorter_context() -> None:
