@@ -188,6 +188,12 @@ class HostPort(Protocol):
     def process(self, container: Container) -> Process | None:
         """The process of a container, None unless its cgroup names the container."""
 
+    def reaches_published(self, container: Container) -> bool:
+        """Whether ports that a running container publishes are published on the very machine that homellm sees.
+
+        False for an engine elsewhere, for a homellm in a container of its own, and where it cannot be told.
+        """
+
     def file_of(self, container: Container, name: str) -> bytes | None:
         """The small plain file `name` at the top of a running container's root, as its own process sees it.
 

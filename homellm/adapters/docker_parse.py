@@ -47,7 +47,8 @@ def container(doc: Mapping[str, object]) -> Container:
         shm_size_bytes=_int(host, "ShmSize"),
         path=_text(doc, "Path"),
         args=_words(doc, "Args"),
-        addresses=_addresses(_map(settings, "Networks")),
+        addresses=_in_networks(_map(settings, "Networks"), "IPAddress", "GlobalIPv6Address"),
+        gateways=_in_networks(_map(settings, "Networks"), "Gateway", "IPv6Gateway"),
         ports=_ports(_map(settings, "Ports") if running else _map(host, "PortBindings")),
         has_key=_has_key(config),
     )
@@ -166,11 +167,9 @@ def _health_check(doc: Mapping[str, object]) -> HealthCheck | None:
     )
 
 
-def _addresses(networks: Mapping[str, object]) -> Mapping[str, str]:
+def _in_networks(networks: Mapping[str, object], key: str, key_of_ipv6: str) -> Mapping[str, str]:
     entries = {name: _map(networks, name) for name in networks}
-    return MappingProxyType(
-        {name: _text(entry, "IPAddress") or _text(entry, "GlobalIPv6Address") for name, entry in entries.items()}
-    )
+    return MappingProxyType({name: _text(entry, key) or _text(entry, key_of_ipv6) for name, entry in entries.items()})
 
 
 def _ports(bindings: Mapping[str, object]) -> tuple[tuple[str, int, int], ...]:

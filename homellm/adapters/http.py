@@ -18,6 +18,10 @@ from homellm.ports import HttpReply, Json
 #: The most that is read of a body. Answers of /props, /v1/models and a short chat are far smaller.
 BODY_LIMIT_BYTES = 1024 * 1024
 
+#: The most that a connection may take by itself, less where the whole may: it covers one packet that was lost and is
+#: sent again after a second (RFC 6298). A firewall that drops what comes for a port would cost the whole limit.
+CONNECT_S = 2.0
+
 _CHUNK_BYTES = 64 * 1024
 _HEADER_VALUE = re.compile(r"[\x21-\x7e]+")
 
@@ -40,10 +44,15 @@ def _request(method: str, url: str, body: bytes | None, timeout_s: float, api_ke
         # Checked here because http.client would quote the key in its own error.
         return HttpReply(0, error="the API key has characters that no HTTP header can carry")
     try:
-        connection, path = _connection(url, timeout_s)
+        connection, path = _connection(url, min(timeout_s, CONNECT_S))
     except ValueError as error:
         return HttpReply(0, error=f"{url} is no URL: {error}")
     try:
+        try:
+            connection.connect()
+        except TimeoutError:
+            return HttpReply(0, error=f"no connection to {url} within {connection.timeout:g} s")
+        connection.sock.settimeout(max(deadline - time.monotonic(), 0.001))
         connection.request(method, path, body=body, headers=_headers(body, api_key))
         wire = connection.sock  # kept here: http.client forgets it once an answer ends the connection
         with connection.getresponse() as response:

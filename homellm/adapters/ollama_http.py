@@ -16,8 +16,9 @@ import httpx
 
 from homellm.adapters.ollama_errors import unreachable
 
-#: How long a connection may take. Servers stand on this machine or near it.
-CONNECT_TIMEOUT_S = 5.0
+#: How long a connection may take: servers stand on this machine or near it, and one packet that was lost is sent again
+#: after a second (RFC 6298). A port whose packets a firewall drops costs this at every look.
+CONNECT_TIMEOUT_S = 2.0
 #: The most that is read of an answer: /api/show of a large model lists thousands of tensors.
 BODY_LIMIT_BYTES = 32 * 1024 * 1024
 #: The longest line of a stream that is taken for one.

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 from homellm.deploy.follow import since
 from homellm.deploy.loaded_files import see_files
+from homellm.deploy.published import Found, find, settled
 from homellm.deploy.record import Record, read_record
 from homellm.deploy.session import Ports
 from homellm.deploy.token import ASKING, Answer, Tell, answered, ask_patiently
-from homellm.deploy.witness import OK, Slots, ask_props, ask_slots, ask_token, ask_tool_call, claims_tools, find_url
+from homellm.deploy.witness import OK, Slots, ask_props, ask_slots, ask_token, ask_tool_call, claims_tools
 from homellm.domain.evidence import Chat, Evidence, LogSummary, Props
 from homellm.domain.secret import reveal
 from homellm.domain.stack import SERVER_PORT, Gpu, Model, OllamaServer
@@ -24,8 +25,6 @@ from homellm.ports import Engine, HttpReply, Stream
 from homellm.runners.recognise import recognise
 from homellm.sizing import UnknownType, estimate_model
 
-#: Between `listening` in the log and an answer through the engine's port proxy pass milliseconds.
-SETTLE_S = 5.0
 #: One token of a large model on a slow machine takes this long at most; a server that hangs is told from a slow one.
 TOKEN_S = 120.0
 #: /slots is answered between two steps of the server's work; a long prompt on a slow machine makes long ones.
@@ -153,23 +152,6 @@ def _summary(open_log: Callable[[], Stream]) -> LogSummary:
     return reader.finish()
 
 
-def _settled(container: Container, ports: Ports) -> tuple[str, HttpReply]:
-    """The server's URL once /health says ok: the log may say `listening` a moment before a published port answers."""
-    at_once = find_url(container, ports.http)
-    if at_once[1].status == OK:
-        return at_once
-    from tenacity import Retrying, retry_if_result, stop_after_delay, wait_fixed  # noqa: PLC0415 - heavy, rarely needed
-
-    attempts: Retrying = Retrying(
-        retry=retry_if_result(lambda found: found[1].status != OK),
-        stop=stop_after_delay(SETTLE_S),
-        wait=wait_fixed(0.05),
-        retry_error_callback=lambda state: state.outcome.result() if state.outcome else ("", HttpReply(0)),
-    )
-    found: tuple[str, HttpReply] = attempts(find_url, container, ports.http)
-    return found
-
-
 def _evidence(
     container: Container,
     subject: Subject,
@@ -184,11 +166,12 @@ def _evidence(
     """What the live witnesses say; without `tell` no request is made."""
     model = subject.model
     key = reveal(model.api_key) if model.api_key is not None else None
-    url, reply = "", None
+    found = Found("", HttpReply(0))
     if ready_s is not None:
-        url, reply = _settled(container, ports)
+        found = settled(container, ports)
     elif container.running:
-        url, reply = find_url(container, ports.http)
+        found = find(container, ports)
+    url, reply = found.url, found.reply
     props = ask_props(url, ports.http, key) if url else None
     asked = _Requests(Answer(None))
     if url and tell is not None:
@@ -197,7 +180,8 @@ def _evidence(
         container=container,
         url=url,
         reachable=bool(url),
-        healthy=reply.status == OK if reply is not None and reply.status else None,
+        dead_port=found.dead,
+        healthy=reply.status == OK if reply.status else None,
         props=props,
         chat=asked.chat.chat,
         tool_call=asked.tool_call,

@@ -12,6 +12,7 @@ from homellm.deploy.job import Job
 from homellm.deploy.observe import read_foreign_log, read_log
 from homellm.deploy.ollama_kept import kept_made
 from homellm.deploy.ollama_record import ServerRecord, has_server_record, read_server_record, write_server_record
+from homellm.deploy.published import SETTLE_S, dead_port
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Emit, Ports
 from homellm.deploy.settle import other_at_work, with_advice
@@ -23,6 +24,7 @@ from homellm.domain.names import server_container_name
 from homellm.domain.stack import OLLAMA_PORT, OllamaServer, Stack
 from homellm.domain.world import Container, World
 from homellm.errors import ContainerGone, HomellmError, Problem, Refused
+from homellm.health.checks.gates import dead_port_hint
 from homellm.health.exits import diagnose_exit
 from homellm.planning.desired import Desired, desire_server
 from homellm.planning.preflight import preflight_server
@@ -143,14 +145,28 @@ def find(server: OllamaServer, stack: Stack, ports: Ports) -> Reached:
     for url in base_urls(container, OLLAMA_PORT):
         try:
             api = ports.ollamas.api(url)
-            return Reached(server, url, api.version(), api, container, ports)
+            reached = Reached(server, url, api.version(), api, container, ports)
         except HomellmError:
             continue
+        _ensure_published(server, container, url, ports)
+        return reached
     raise Refused(
         f"the Ollama server {server.name} runs and does not answer",
         hint=f"Read its log: docker logs {container.name}",
         id="ollama-unreachable",
     )
+
+
+def _ensure_published(server: OllamaServer, container: Container, url: str, ports: Ports) -> None:
+    """Raises Refused where the server answers at `url`, which is inside Docker, and not where it is published."""
+    dead = dead_port(container, url, ports, OLLAMA_PORT)
+    if dead:
+        inside = url.removeprefix("http://")
+        raise Refused(
+            f"the Ollama server {server.name} answers inside Docker at {inside}, and not at {dead}",
+            hint=dead_port_hint(container.name),
+            id="port-dead",
+        )
 
 
 def await_answer(server: OllamaServer, ref: str, job: Job, emit: Emit) -> None:
@@ -171,12 +187,16 @@ class _Prove:
 
     def by_name(self, ref: str, scope: Scope) -> None:
         self.emit(Progress(self.server.name, "starting"))
+        clock, settle_by_s = self.job.ports.clock, None
         while True:
             scope.check()
             container = self._find(ref)
-            if self._answers(container):
-                return
-            if self.job.ports.clock.monotonic() >= self.job.limits.deadline:
+            url = self._answers(container)
+            if url:
+                settle_by_s = settle_by_s or clock.monotonic() + SETTLE_S
+                if self._is_published(container, url, last=clock.monotonic() >= settle_by_s):
+                    return
+            if clock.monotonic() >= self.job.limits.deadline:
                 raise Refused(f"the Ollama server {self.server.name} did not answer in time", id="timeout")
             scope.wait(TICK_S)
 
@@ -189,9 +209,20 @@ class _Prove:
             raise self._ended(container)
         return container
 
-    def _answers(self, container: Container) -> bool:
+    def _answers(self, container: Container) -> str:
+        """The first URL that answers, empty for none."""
         urls = base_urls(container, OLLAMA_PORT)
-        return any(_version(self.job.ports.ollamas.api(url).version) for url in urls)
+        return next((url for url in urls if _version(self.job.ports.ollamas.api(url).version)), "")
+
+    def _is_published(self, container: Container, url: str, *, last: bool) -> bool:
+        """Whether it answers where clients are sent; raises Refused with `last` where it does not."""
+        try:
+            _ensure_published(self.server, container, url, self.job.ports)
+        except Refused:
+            if last:
+                raise
+            return False
+        return True
 
     def _ended(self, container: Container) -> Refused:
         problem = diagnose_exit(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from homellm.domain.evidence import Chat, Props
-from homellm.domain.names import is_wildcard, url_host
+from homellm.domain.names import url_host, url_of_port
 from homellm.domain.stack import SERVER_PORT, Model
 from homellm.domain.world import Container
 from homellm.ports import Http, HttpReply, Json
@@ -42,13 +42,13 @@ class Slots:
 
 def base_urls(container: Container, server_port: int = SERVER_PORT) -> tuple[str, ...]:
     """The URLs under which the server may be reached from here: where it is published, then its own address."""
-    urls = [
-        f"http://{'127.0.0.1' if is_wildcard(ip) else url_host(ip)}:{host_port}"
-        for ip, host_port, port in container.ports
-        if port == server_port and host_port
-    ]
-    urls += [f"http://{url_host(address)}:{server_port}" for address in container.addresses.values() if address]
-    return tuple(dict.fromkeys(urls))
+    own = [f"http://{url_host(address)}:{server_port}" for address in container.addresses.values() if address]
+    return tuple(dict.fromkeys((*published_urls(container, server_port), *own)))
+
+
+def published_urls(container: Container, server_port: int = SERVER_PORT) -> tuple[str, ...]:
+    """The URLs under which the server is published on the engine's machine."""
+    return tuple(dict.fromkeys(url_of_port(ip, port) for ip, port in container.published(server_port)))
 
 
 def find_url(container: Container, http: Http) -> tuple[str, HttpReply]:

@@ -141,6 +141,7 @@ class Evidence:
     """Everything a verification saw; None for a witness that could not be asked.
 
     `reachable` tells whether there was any way from here to the server's port; `url` is the one that was used.
+    `dead_port` is where its port is published and nobody answers, though the container's own address does.
     `log` covers the present run only; `log_from_start` is False when its first lines are lost to rotation, and then
     what it tells of the load may be a part. `recorded` names what the record of this run remembers and the log has
     lost: fields of `log`, `problem:<id>`, `chat`. `overlap` is there when it was asked for.
@@ -155,6 +156,7 @@ class Evidence:
     container: Container | None = None
     url: str = ""
     reachable: bool = False
+    dead_port: str = ""
     healthy: bool | None = None
     props: Props | None = None
     chat: Chat | None = None

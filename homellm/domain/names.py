@@ -60,6 +60,17 @@ def url_host(address: str) -> str:
     return f"[{address}]" if ":" in address and not address.startswith("[") else address
 
 
+def url_of_port(bind: str, port: int) -> str:
+    """Where this machine reaches a port that is published on an address: a wildcard by the loopback of its family.
+
+    What Docker publishes on `::` takes no IPv4 (seen by running: Engine 20.10).
+    """
+    host = bind.strip("[]")
+    if is_wildcard(bind):
+        host = "::1" if ":" in host else "127.0.0.1"
+    return f"http://{url_host(host)}:{port}"
+
+
 def inside_url(model: Model) -> str:
     """The base URL of a model inside the stack's network."""
     return f"http://{network_alias(model)}:{SERVER_PORT}"
@@ -86,5 +97,4 @@ def ollama_url(server: OllamaServer) -> str:
         return server.url.rstrip("/")
     if server.port is None:
         return f"http://{server_alias(server)}:{OLLAMA_PORT}"
-    host = "127.0.0.1" if is_wildcard(server.bind) else url_host(server.bind)
-    return f"http://{host}:{server.port}"
+    return url_of_port(server.bind, server.port)

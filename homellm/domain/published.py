@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from homellm.domain.names import inside_url, is_wildcard, ollama_url, server_alias, url_host
+from homellm.domain.names import inside_url, ollama_url, server_alias, url_of_port
 from homellm.domain.stack import OLLAMA_PORT, SERVER_PORT, Model, OllamaServer
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def published_url(container: Container, inside: int, declared: tuple[str, int | 
     if not found:
         return None
     ip, port = next((one for one in found if one == declared), found[0])
-    return f"http://{'127.0.0.1' if is_wildcard(ip) else url_host(ip)}:{port}"
+    return url_of_port(ip, port)
 
 
 def endpoint_on(server: OllamaServer, container: Container | None) -> str:

@@ -87,9 +87,10 @@ class Container:
     """A container as inspect shows it. Times are the engine's own text (RFC 3339, nanoseconds).
 
     `status` is created, running, paused, restarting, removing, exited or dead. `addresses` maps a network's name to
-    the container's address there. `ports` are (host address, host port, port inside): what is published while it runs,
-    else what it asks for. `has_key` tells whether its llama-server was started with an API key; the key itself is not
-    kept. `pid` is 0 when it does not run. Limits are 0 where none is in force.
+    the container's address there, `gateways` to that of the bridge. `ports` are (host address, host port, port
+    inside): what is published while it runs, else what it asks for. `has_key` tells whether its llama-server was
+    started with an API key; the key itself is not kept. `pid` is 0 when it does not run. Limits are 0 where none is
+    in force.
     """
 
     id: str
@@ -115,6 +116,7 @@ class Container:
     path: str = ""
     args: tuple[str, ...] = ()
     addresses: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    gateways: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     ports: tuple[tuple[str, int, int], ...] = ()
     has_key: bool = False
 

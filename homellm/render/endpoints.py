@@ -7,7 +7,7 @@ from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from homellm.domain.endpoints import ModelEndpoints, Way
-from homellm.domain.names import is_wildcard, network_alias, network_name, server_alias, url_host
+from homellm.domain.names import is_wildcard, network_alias, network_name, server_alias, url_host, url_of_port
 from homellm.domain.stack import OLLAMA_PORT, SERVER_PORT, Model, OllamaServer, Stack
 
 _LOCAL_NAMES = ("localhost", "localhost.localdomain")
@@ -54,7 +54,7 @@ def _published(declared: Model | OllamaServer, lan_address: str | None) -> tuple
         nothing = Way(None, f"no port is published: give {declared.name} a `port`")
         return nothing, nothing
     if is_wildcard(declared.bind):
-        return Way(_url("127.0.0.1", declared.port)), _on_lan(declared, declared.port, lan_address)
+        return Way(url_of_port(declared.bind, declared.port)), _on_lan(declared, declared.port, lan_address)
     if _is_loopback(declared.bind):
         key = " and an `api_key`" if isinstance(declared, Model) else ""
         why = f"published on {declared.bind} alone: set `bind: 0.0.0.0`{key} for {declared.name}"
@@ -67,6 +67,8 @@ def _on_lan(declared: Model | OllamaServer, port: int, lan_address: str | None) 
         return Way(None, f"published on every address, port {port}; this machine's own in the LAN is not known here")
     if declared.bind == "0.0.0.0" and ":" in lan_address:
         return Way(None, f"published on IPv4 alone, and this machine's address in the LAN is {lan_address}")
+    if ":" in declared.bind and ":" not in lan_address:
+        return Way(None, f"published on IPv6 alone, and this machine's address in the LAN is {lan_address}")
     return Way(_url(lan_address, port))
 
 

@@ -27,11 +27,14 @@ class FakeHttp:
 
     Before its `ready_at_s` it is loading: 503. `twists` by container name change answers; a name may be that of the
     container when it was made, such as `NAME.next`.
+
+    `dead` are published ports through which nothing comes.
     """
 
     state: FakeState
     twist: Twist = field(default=lambda container, path, reply: reply)
     asked: list[str] = field(default_factory=list)
+    dead: set[int] = field(default_factory=set)
 
     def get(self, url: str, *, timeout_s: float, api_key: str | None = None) -> HttpReply:
         return self._answer(url, api_key)
@@ -54,7 +57,7 @@ class FakeHttp:
         for container in self.state.containers.values():
             if not container.running:
                 continue
-            published = {port for bindings in container.ports.values() for _, port in bindings}
+            published = {port for bindings in container.ports.values() for _, port in bindings} - self.dead
             addresses = {endpoint.address for endpoint in container.networks.values()}
             if where.port in published or where.hostname in addresses - {""}:
                 return container

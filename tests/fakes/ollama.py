@@ -67,7 +67,7 @@ class FakeOllamas:
     `version` is what servers say from now on. `loads` are all loads that were asked for. `dies` makes a load fail. A
     model that is unloaded is still seen `lingers` times, as the real one answers before it is done. `blobs` are what
     was uploaded, `calls` what of its API changed the store, in order, `created` the files of each create; `cut` is
-    raised by the next upload or create.
+    raised by the next upload or create. `dead` are published ports through which nothing comes.
     """
 
     state: FakeState
@@ -85,6 +85,7 @@ class FakeOllamas:
     cut: BaseException | None = None
     folders: list[Path] = field(default_factory=list)
     registry: tuple[StoredModel, ...] = ()
+    dead: set[int] = field(default_factory=set)
 
     def api(self, url: str) -> FakeApi:
         return FakeApi(self, url)
@@ -208,12 +209,14 @@ class FakeApi:
         self.ollamas.models = tuple(kept)
 
     def _server(self) -> FakeContainer:
-        port = urlsplit(self.url).port
+        where = urlsplit(self.url)
         with self.ollamas.state.lock:
             self.ollamas.state.settle()
             for container in self.ollamas.state.containers.values():
                 published = {at for bindings in container.ports.values() for _, at in bindings}
-                if container.running and port in published:
+                addresses = {endpoint.address for endpoint in container.networks.values()} - {""}
+                through = where.port in published - self.ollamas.dead or where.hostname in addresses
+                if container.running and through:
                     return container
         raise OllamaUnreachable(f"nobody answers at {self.url}")
 

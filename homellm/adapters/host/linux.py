@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from homellm.adapters.host import nvidia
+from homellm.adapters.host.bridge import beside_bridge
 from homellm.adapters.host.cpus import read_cpus
 from homellm.adapters.host.environment import read_environment
 from homellm.adapters.host.gpus import read_gpus
@@ -31,6 +32,7 @@ class LinuxHost:
     def __init__(self, root: Path, *, local: bool, here: bool = False, stat: Stat = os.stat) -> None:
         self._root = HostRoot(root, stat)
         self._readable = local or root != Path("/")
+        self._here = here
         self._own = HostRoot(Path("/"), stat) if here and root != Path("/") else None
 
     def snapshot(self, ports: Collection[int] | None = None, known: Collection[tuple[str, int]] = ()) -> Host:
@@ -75,6 +77,10 @@ class LinuxHost:
         if found is None and self._own is not None:
             found = read_process(self._own, container)
         return found
+
+    def reaches_published(self, container: Container) -> bool:
+        """Whether this process stands beside the bridge of a container of a local engine."""
+        return self._here and beside_bridge(container)
 
     def file_of(self, container: Container, name: str) -> bytes | None:
         """A small file at the top of a container's root; empty when there is none, None where this cannot be told."""

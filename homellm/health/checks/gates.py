@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from homellm.domain.names import LABEL_STACK, network_name
+from homellm.domain.names import LABEL_STACK, NEXT, network_name
 from homellm.domain.verdicts import Verdict
 from homellm.domain.world import Container
 from homellm.health.checks.case import API, HEALTH, INSPECT, PROPS, RECORD, Case, judged
@@ -78,6 +78,10 @@ def api(case: Case) -> Verdict:
     """This server answers under the declared name, from the declared file, and a token comes back."""
     asked = case.model.name
     evidence = case.evidence
+    if evidence.dead_port:
+        return judged(
+            "api", asked, case.props.model_alias, False, API, hint=_no_way(case), gate=True, text=_inside(case)
+        )
     if not evidence.reachable or evidence.props is None:
         hint = _lost_network(evidence.container) or (
             "The API could not be asked from here: check the published port, and api_key if one is set."
@@ -92,6 +96,26 @@ def api(case: Case) -> Verdict:
         hint = f"It serves {path} instead of {case.expected_path}: is it another server that answers at {evidence.url}?"
         return judged("api", asked, alias, False, PROPS, hint=hint, gate=True, text=f"{alias} from {path}")
     return _token(case, alias)
+
+
+def _inside(case: Case) -> str:
+    inside = case.evidence.url.removeprefix("http://")
+    return f"answers inside Docker at {inside}, and not at {case.evidence.dead_port}"
+
+
+def _no_way(case: Case) -> str:
+    container = case.evidence.container
+    named = container.name if container is not None else ""
+    return _lost_network(container) or dead_port_hint(named)
+
+
+def dead_port_hint(container: str) -> str:
+    """What may be between clients and a published port that is dead; a successor has its final name by then."""
+    container = container.removesuffix(NEXT)
+    return (
+        "Docker's proxy for the port is gone, or a firewall is in between. To set the port up anew: "
+        f"docker restart {container}. Else look for a rule that drops it: sudo iptables-save, sudo nft list ruleset."
+    )
 
 
 def _lost_network(container: Container | None) -> str:

@@ -11,7 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from homellm.adapters import http
 from homellm.adapters.http import BODY_LIMIT_BYTES, HttpClient
+from homellm.ports import HttpReply
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -160,3 +162,16 @@ def test_a_key_that_no_header_carries_is_not_repeated_in_the_error(url: str) -> 
     assert reply.status == 0
     assert reply.error
     assert "s3cret" not in reply.error
+
+
+def test_a_port_that_takes_no_connection_does_not_cost_the_whole_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As behind a firewall that drops: the queue of a listener who accepts nobody is full."""
+    monkeypatch.setattr(http, "CONNECT_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, contextlib.ExitStack() as waiting:
+        port = listener.getsockname()[1]
+        for _ in range(3):
+            client = waiting.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(("127.0.0.1", port))
+        url = f"http://127.0.0.1:{port}/health"
+        assert HttpClient().get(url, timeout_s=600) == HttpReply(0, error=f"no connection to {url} within 0.05 s")

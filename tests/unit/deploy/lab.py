@@ -72,6 +72,7 @@ class FakeHost:
 
     host: Host = field(default_factory=lambda: Host(readable=True, online_cpus=(0, 1, 2, 3), listeners=()))
     cpus: str = "0-3"
+    beside: bool = True
     inside: Callable[[str, str], bytes | None] | None = None
 
     def snapshot(self, ports: Collection[int] | None = None, known: Collection[tuple[str, int]] = ()) -> Host:
@@ -81,6 +82,9 @@ class FakeHost:
         if not container.running:
             return None
         return Process(pid=container.pid, cpus=self.cpus, locked_bytes=0, resident_bytes=WEIGHTS)
+
+    def reaches_published(self, container: Container) -> bool:
+        return self.beside
 
     def file_of(self, container: Container, name: str) -> bytes | None:
         return None if self.inside is None else self.inside(container.id, f"/{name}") or b""

@@ -142,3 +142,12 @@ class TestApi:
             "nuc-smol is not in the network homellm-nuc any more, by which it is reached: somebody disconnected it or "
             "removed the network. Make it anew: homellm up --force-recreate"
         )
+
+
+def test_a_dead_port_of_a_successor_is_told_by_the_name_that_it_gets() -> None:
+    container = replace(CONTAINER, name="nuc-smol.next")
+    seen = replace(SEEN, container=container, url="http://172.18.0.2:8080", dead_port="127.0.0.1:18080")
+    verdict = check("api", evidence=seen)
+    assert (verdict.verdict, verdict.gate) == ("fail", True)
+    assert verdict.text == "answers inside Docker at 172.18.0.2:8080, and not at 127.0.0.1:18080"
+    assert "docker restart nuc-smol. " in verdict.hint
