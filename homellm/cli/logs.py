@@ -40,8 +40,8 @@ def logs(
 ) -> int:
     """Print the servers' logs.
 
-    Where there are several, each line stands behind its model's name. Ctrl-C ends -f. Here -f follows, and the stack
-    file is named by --file. They are lines, with no JSON form.
+    An Ollama server of the stack may be named like a model. Where there are several, each line stands behind its name.
+    Ctrl-C ends -f. Here -f follows, and the stack file is named by --file. They are lines, with no JSON form.
     """
     from homellm.cli.failures import tell_error
     from homellm.errors import HomellmError, UsageError
@@ -64,7 +64,7 @@ def _prepare(given: Common, models: list[str] | None, *, follow: bool) -> tuple[
     from homellm.errors import StackFileError, UsageError
 
     try:
-        return prepare(given, models)
+        return prepare(given, models, servers=True)
     except (StackFileError, UsageError) as error:
         meant = next((name for name in models or () if Path(name).is_file()), None) if follow else None
         if meant is None or error.problems[0].id not in ("stack-file", "no-such-model"):

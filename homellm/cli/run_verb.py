@@ -98,10 +98,13 @@ class WaitingSink:
         """Keep silent: what only looks is left at once."""
 
 
-def prepare(common: Common, models: Sequence[str] | None) -> tuple[Stack, tuple[str, ...]]:
-    """The stack and the models that the command line names. Raises StackFileError and UsageError."""
+def prepare(common: Common, models: Sequence[str] | None, *, servers: bool = False) -> tuple[Stack, tuple[str, ...]]:
+    """The stack and the models that the command line names, with `servers` its Ollama servers too.
+
+    Raises StackFileError and UsageError.
+    """
     stack = wiring.load_stack(common)
-    return stack, select(stack, models)
+    return stack, select(stack, models, servers=servers)
 
 
 def deploy_options(common: Common, **given: float | bool) -> Options:

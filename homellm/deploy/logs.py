@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from homellm.deploy.ollama_look import server_container
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select
 from homellm.deploy.session import Ports
-from homellm.domain.names import LABEL_STACK, container_name
-from homellm.domain.stack import Model, Stack
+from homellm.domain.names import LABEL_STACK, container_name, server_container_name
+from homellm.domain.stack import Stack
+from homellm.domain.world import Container
 from homellm.errors import HomellmError, Refused
 from homellm.health.lines import LineDecoder
 from homellm.planning.units import sort_unit
@@ -31,12 +32,12 @@ def logs(
     tail: int | None,
     write: Write,
 ) -> None:
-    """Write the logs of the models named, merged as they come.
+    """Write the logs of the models and Ollama servers named, of all models for none, merged as they come.
 
     A model that has no container but a failed one gives that one's log: it is kept for this. Raises Refused when
     no model has any.
     """
-    streams = _streams(stack, select(stack, only), ports, follow=follow, tail=tail)
+    streams = _streams(stack, only, ports, follow=follow, tail=tail)
     if not streams:
         raise Refused(f"no container of the stack {stack.name} has a log", hint="homellm up starts it.", id="no-log")
     happenings: queue.Queue[tuple[str, str] | HomellmError | None] = queue.Queue()
@@ -59,20 +60,32 @@ def logs(
                 raise happening
 
 
-def _streams(
-    stack: Stack, models: tuple[Model, ...], ports: Ports, *, follow: bool, tail: int | None
-) -> dict[str, Stream]:
+def _streams(stack: Stack, only: tuple[str, ...], ports: Ports, *, follow: bool, tail: int | None) -> dict[str, Stream]:
     containers = ports.engine.list_containers({LABEL_STACK: stack.name})
     streams: dict[str, Stream] = {}
     shown: set[str] = set()
-    for model in models:
-        unit = sort_unit(container_name(stack, model), model.name, containers)
-        container = unit.next or unit.current or server_container(model, stack, containers) or unit.failed
-        if container is not None and container.id not in shown:
+    for name, container in _logged(stack, only, containers):
+        if container.id not in shown:
             shown.add(container.id)
-            name = model.name if container in unit.containers else model.server or model.name
             streams[name] = ports.engine.logs(container.id, since=None, follow=follow, tail=tail)
     return streams
+
+
+def _logged(stack: Stack, only: tuple[str, ...], containers: tuple[Container, ...]) -> Iterator[tuple[str, Container]]:
+    """The containers whose logs are meant, each with the name before its lines."""
+    models = {model.name for model in stack.models}
+    servers = [server for server in stack.ollama if server.name in only and server.name not in models]
+    named = tuple(name for name in only if name not in {server.name for server in servers})
+    for model in select(stack, named) if named or not servers else ():
+        unit = sort_unit(container_name(stack, model), model.name, containers)
+        container = unit.next or unit.current or server_container(model, stack, containers) or unit.failed
+        if container is not None:
+            yield model.name if container in unit.containers else model.server or model.name, container
+    for server in servers:
+        unit = sort_unit(server_container_name(stack, server), server.name, containers)
+        container = unit.next or unit.current or unit.failed
+        if container is not None:
+            yield server.name, container
 
 
 def _read(name: str, stream: Stream, happenings: queue.Queue[tuple[str, str] | HomellmError | None]) -> None:

@@ -17,13 +17,14 @@ from homellm.deploy.telling import failed_report, ollama_report, with_shadow
 from homellm.deploy.unit import current_of
 from homellm.domain.events import Note
 from homellm.domain.evidence import OllamaEvidence
+from homellm.domain.names import inside_url, network_name, ollama_url
 from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model
 from homellm.domain.verdicts import State, Verdict
 from homellm.domain.world import Container
 from homellm.errors import HomellmError, Problem, Refused
 from homellm.health.checks.ollama import judge_ollama, shadow_load
-from homellm.planning.ladder import Asked, End, Key, Outcome, Rung, next_rung
+from homellm.planning.ladder import Asked, End, Key, Outcome, Rung, RungName, next_rung
 from homellm.planning.ladder_record import fallback_of, keep
 from homellm.runners.ollama_fallback import Carried, stored_files
 
@@ -39,6 +40,22 @@ def serve(model: Model, reached: Reached, job: Job, emit: Emit) -> ModelReport:
         return climb.run()
     except HomellmError as error:
         return failed_report(model, error.problems, current_of(unit, job))
+
+
+def foresee(model: Model, named: Named, reached: Reached, job: Job) -> tuple[RungName | None, Model | None]:
+    """Who is to serve a model by what earlier runs found, and the model as llama-server is to serve it there.
+
+    `ollama` where it is known to stay there, None where Ollama has to be asked first. Nothing is done.
+    """
+    climb = _Climb(model, reached, job, lambda _event: None, named)
+    asked = climb.asked()
+    climb.outcomes = climb.kept(asked)
+    step = next_rung(asked, climb.outcomes)
+    rung = step.name if isinstance(step, Rung) else step.rung
+    if rung is None or rung == "ollama":
+        return (None if isinstance(step, Rung) else rung), None
+    carried = successor(model, named, rung, job.stack, climb.outcomes)
+    return rung, carried.model if carried is not None else None
 
 
 @dataclass(slots=True)
@@ -60,8 +77,8 @@ class _Climb:
     reports: dict[str, ModelReport] = field(default_factory=dict)
 
     def run(self) -> ModelReport:
-        asked = self._asked()
-        self.outcomes = self._kept(asked)
+        asked = self.asked()
+        self.outcomes = self.kept(asked)
         while True:
             self.job.scope.check()
             step = next_rung(asked, self.outcomes)
@@ -73,7 +90,8 @@ class _Climb:
             else:
                 return self._end(step, asked)
 
-    def _asked(self) -> Asked:
+    def asked(self) -> Asked:
+        """What the model asks for, and what is known of it."""
         model, stored, server = self.model, self.named.stored, self.reached.server
         files = stored_files(stored, server, self.named.shown.blob_path)
         return Asked(
@@ -90,7 +108,8 @@ class _Climb:
 
     # --- what earlier runs found
 
-    def _kept(self, asked: Asked) -> tuple[Outcome, ...]:
+    def kept(self, asked: Asked) -> tuple[Outcome, ...]:
+        """What earlier runs found, as far as it still holds."""
         if self.job.options.retry_ollama:
             return ()
         serving = unit_of(self.model, self.job.stack, self.job.world).current
@@ -237,6 +256,8 @@ class _Climb:
             return replace(self._on_ollama(end), fallback=fallback)
         report = self.reports.get(str(end.rung)) or self._look_again(end)
         let_go(self.named, self.reached)
+        if report.state is not State.FAILED:
+            report = replace(report, notes=(*report.notes, *_out_of_reach(self.model, self.reached, self.job)))
         shadow = shadow_load(self.model, self.reached.server, observe(self.model, self.named, self.reached, self.job))
         return with_shadow(replace(report, fallback=fallback), shadow)
 
@@ -262,3 +283,16 @@ class _Climb:
         if report.state is not State.FAILED:
             clear_all(self.model, self.job, self.emit)
         return report
+
+
+def _out_of_reach(model: Model, reached: Reached, job: Job) -> tuple[str, ...]:
+    """That one which has moved is not published: a client that asks Ollama, as before, gets another copy of it."""
+    if model.port is not None:
+        return ()
+    network, before = network_name(job.stack.name), ""
+    if reached.server.url or reached.server.port:
+        before = f" A client that still asks {ollama_url(reached.server)} makes Ollama load it again, with fewer slots."
+    return (
+        f"It is reached in the network {network} alone, at {inside_url(model)}/v1.{before}"
+        f" To reach it from this machine give {model.name} a `port` of its own in the stack file, and run homellm up.",
+    )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 
 from homellm.deploy.free_names import taken_names
 from homellm.deploy.gather import gather
+from homellm.deploy.job import Job
+from homellm.deploy.limits import Limits
 from homellm.deploy.loaded_files import with_outdated
 from homellm.deploy.orphans import orphan_steps, without
 from homellm.deploy.pull import missing_images, with_images
@@ -15,9 +18,9 @@ from homellm.deploy.select import select, servers_of
 from homellm.deploy.session import Options, Ports
 from homellm.deploy.settle import settle
 from homellm.deploy.up import network_step
-from homellm.domain.reports import PlanReport, PlanSummary
+from homellm.domain.reports import PlanAction, PlanReport, PlanSummary
 from homellm.domain.stack import Stack
-from homellm.domain.steps import CreateContainer, StartContainer, Step, VerifyModel
+from homellm.domain.steps import CreateContainer, RemoveContainer, StartContainer, Step, VerifyModel
 from homellm.errors import Problem
 from homellm.planning.desired import Desired
 from homellm.planning.orphans import orphan_containers
@@ -47,27 +50,31 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
     assumed: list[str] = []
     summaries: list[PlanSummary] = []
     notes: list[tuple[str, str]] = []
+    swapped: set[str] = set()
+    swap = partial(_swap, stack=stack, ports=ports, options=options, problems=problems)
+    job = Job(stack, world, ports, options, Scope(), Limits.of(options, ports))
     for server in servers_of(stack, models):
         if server.ours:
             from homellm.deploy.ollama_server import settle_server  # noqa: PLC0415 - for stacks with an Ollama alone
 
             settled = settle_server(server, stack, world)
-            own = _swap(settled, stack, ports, options, problems)
+            own = swap(settled)
+            swapped |= {server.name} if own else set()
             summaries += _summary(server.name, settled, own)
             steps += own or ()
     for model in chain.from_iterable(moves.waves):
         if model.runner == "ollama":
             from homellm.deploy.ollama_preview import steps_on_ollama  # noqa: PLC0415 - likewise
 
-            loads = steps_on_ollama(model, stack, world, ports, swapped=len(steps) > len(orphans))
-            summaries.append(PlanSummary(model.name, "load" if loads else "keep", loads[0].cause if loads else ""))
+            loads = steps_on_ollama(model, job, lambda settled: swap(settled) or (), swapped=model.server in swapped)
+            summaries.append(_of_ollama(model.name, loads))
             steps += loads
             continue
         desired, unit, found = settle(model, stack, world, fit=options.fit)
         if desired.assumed:
             assumed.append(model.name)
         unit = with_outdated(unit, ports, local=world.engine.local)
-        own = _swap((desired, unit, found), stack, ports, options, problems)
+        own = swap((desired, unit, found))
         summaries += _summary(model.name, (desired, unit, found), own)
         steps += own or ()
         notes += ((model.name, note) for note in (desired.notes if own else ()))
@@ -97,6 +104,20 @@ def _summary(
     if begun is None:
         return (PlanSummary(name, "adjust", steps[0].cause),)
     return (PlanSummary(name, "start again" if isinstance(begun, StartContainer) else "finish", begun.cause),)
+
+
+def _of_ollama(name: str, steps: tuple[Step, ...]) -> PlanSummary:
+    """What the steps of a model on Ollama come to: it is loaded, or a server that it moved to is made anew or goes."""
+    actions: tuple[tuple[type[Step], PlanAction], ...] = (
+        (CreateContainer, "replace"),
+        (VerifyModel, "load"),
+        (RemoveContainer, "move back"),
+    )
+    for kind, action in actions:
+        found = next((step for step in steps if isinstance(step, kind)), None)
+        if found is not None:
+            return PlanSummary(name, action, found.cause)
+    return PlanSummary(name, "keep")
 
 
 def _swap(

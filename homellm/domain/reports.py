@@ -83,7 +83,7 @@ class StackReport:
 
 
 #: What a plan does with a model or an Ollama server, in a word.
-PlanAction = Literal["keep", "start", "replace", "start again", "finish", "adjust", "load"]
+PlanAction = Literal["keep", "start", "replace", "start again", "finish", "adjust", "load", "move back"]
 
 
 @dataclass(frozen=True, slots=True)
