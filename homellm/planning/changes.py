@@ -15,6 +15,8 @@ _KEY = re.compile(r'  ("(?:[^"\\]|\\.)*"|[^\s"-][^:]*|[^\s"][^:\s]+):(?: (.*))?'
 #: So many keys are named, with values of so many characters; who changed more knows what was meant.
 _MOST_KEYS, _MOST_CHARACTERS = 4, 40
 _NONE = "none"
+#: The flags of what is told by its key.
+_TOLD = ("--ctx-size", "-c", "--parallel", "-np")
 
 
 def changes(old: Container, desired: Desired) -> str:
@@ -71,7 +73,10 @@ def _image(old: Container, desired: Desired) -> Iterator[str]:
 
 
 def _served(old: Container, desired: Desired) -> Iterator[str]:
-    """What the arguments tell of a key whose value came from `defaults` or from a variable."""
+    """What the arguments tell of a key whose value came from `defaults` or from a variable.
+
+    Of a flag that is none of the two only the name is said: its value may be a secret of `extra_args`.
+    """
     if desired.spec is None:
         return
     before, after = recognise(old.args), recognise(desired.spec.argv)
@@ -79,6 +84,25 @@ def _served(old: Container, desired: Desired) -> Iterator[str]:
         was, will = getattr(before, key), getattr(after, key)
         if was is not None and will is not None and was != will:
             yield f"{key} {was} → {will}"
+    flags, wanted = _flags(old.args), _flags(desired.spec.argv)
+    if not set(_TOLD).intersection(flags):
+        return  # not the arguments of a server as homellm starts it
+    for flag in dict.fromkeys((*wanted, *flags)):
+        if flag not in _TOLD and flags.get(flag) != wanted.get(flag):
+            yield f"argument {flag} changed"
+
+
+def _flags(words: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Each flag of a command line with what stands behind it."""
+    found: dict[str, tuple[str, ...]] = {}
+    flag = ""
+    for word in words:
+        if word.startswith("-") and not word[1:2].isdigit():
+            flag = word
+            found.setdefault(flag, ())
+        elif flag:
+            found[flag] = (*found[flag], word)
+    return found
 
 
 def _elsewhere(old: Container, desired: Desired) -> str:

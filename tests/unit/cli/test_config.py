@@ -53,6 +53,7 @@ def meaning(stack: Stack) -> Stack:
         ),
         gpus=tuple(replace(gpu, place=None) for gpu in stack.gpus),
         ollama=tuple(replace(server, section="", places={}, declared=True) for server in stack.ollama),
+        variables=frozenset(),
     )
 
 

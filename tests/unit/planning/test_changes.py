@@ -67,6 +67,13 @@ def test_what_came_of_defaults_or_a_variable_is_told_by_what_the_server_was_give
     assert named("port: 80", "port: 80", args=old, argv=("--ctx-size", "12288", "--parallel", "3")) == "ctx 2048 → 4096"
 
 
+def test_of_other_arguments_the_names_are_told_and_no_values() -> None:
+    old = ("--parallel", "3", "--threads", "4", "--api-key", "hunter2", "--mlock")
+    new = ("--parallel", "3", "--threads", "4", "--api-key", "hunter3", "-ngl", "-1")
+    said = named("port: 80", "port: 80", args=old, argv=new)
+    assert said == "argument --api-key changed, argument -ngl changed, argument --mlock changed"
+
+
 def test_what_cannot_be_told_is_said_in_general() -> None:
     assert named("ctx: 1", "ctx: 1") == "defaults, a variable, a secret, or what this machine has changed"
     assert named("ctx: 1", "ctx: 1", version="0.1").startswith("homellm 0.1 → 0.2 ")
