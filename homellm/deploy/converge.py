@@ -105,7 +105,7 @@ def _report(proof: _Proof, carried: Carried, unit: Unit) -> ModelReport:
     if not carried.changed and current is not None:
         proof.await_ready(current)
     if proof.outcomes and proof.outcomes[0].problem is not None:
-        return failed_report(model, (proof.outcomes[0].problem,), current_of(unit, proof.job))
+        return failed_report(model, (proof.outcomes[0].problem,), None)  # nothing was replaced, and this one serves not
     if not proof.outcomes or proof.outcomes[0].evidence.container is None:
         return replace(
             look(model, current, proof.subject, ports, proof.job.scope, telling(model.name, proof.emit)),

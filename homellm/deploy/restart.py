@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from homellm.deploy.doomed_restart import known_to_fail
 from homellm.deploy.gates import failed_gates
 from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
@@ -21,8 +22,10 @@ from homellm.deploy.settle import settle
 from homellm.deploy.swap import Swap
 from homellm.deploy.telling import failed_report, serving_report, with_verdicts
 from homellm.deploy.threads import side_by_side
+from homellm.deploy.unapplied import difference, hold_off
 from homellm.deploy.unit import current_of
 from homellm.deploy.verify import Outcome, refusal, verify
+from homellm.deploy.witness import OK, find_url
 from homellm.domain.events import ModelFinished, Progress, StackFinished, StackOpened
 from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.stack import Model, Stack
@@ -30,6 +33,7 @@ from homellm.domain.steps import Plan, StartContainer, StopContainer, VerifyMode
 from homellm.domain.verdicts import State, judge
 from homellm.domain.world import Container
 from homellm.errors import ExitCode, HomellmError, Interrupted, Problem
+from homellm.planning.desired import Desired
 
 
 def restart(
@@ -63,10 +67,13 @@ def _one(model: Model, job: Job, emit: Emit) -> ModelReport:
 def _restarted(model: Model, job: Job, emit: Emit) -> ModelReport:
     if model.runner == "ollama":
         return serve_again(model, job, emit)
-    desired, unit, _ = settle(model, job.stack, job.world)
+    desired, unit, problems = settle(model, job.stack, job.world, fit=False)
     current = unit.current
     if current is None:
-        return ModelReport(name=model.name, state=State.ABSENT, notes=("Nothing to restart: homellm up starts it.",))
+        return ModelReport(name=model.name, state=State.ABSENT, problems=(_absent(model),))
+    doomed = known_to_fail(model, current, desired, problems, job)
+    if doomed:
+        return replace(failed_report(model, doomed, current), notes=_left_alone(model, current, job))
     subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world)
     outcomes: list[Outcome] = []
 
@@ -92,13 +99,47 @@ def _restarted(model: Model, job: Job, emit: Emit) -> ModelReport:
         now = current_of(unit, job)
         return replace(failed_report(model, error.problems, now), notes=(_became(model, now, bool(swap.undone)),))
     except HomellmError as error:
-        report = failed_report(model, error.problems, job.ports.engine.find_container(current.name))
-        return replace(report, checks=failed_gates(outcomes[-1].verdicts) if outcomes else (), changed=True)
-    outcome = outcomes[-1]
-    state = judge(outcome.verdicts)
-    write_record(current.id, outcome.evidence, outcome.verdicts, state, job.ports)
+        return _not_proved(model, current, error, outcomes, job)
+    return _proved(model, current, desired, outcomes[-1], job)
+
+
+def _left_alone(model: Model, current: Container, job: Job) -> tuple[str, ...]:
+    if not current.running:
+        return ()
+    serves = find_url(current, job.ports.http)[1].status == OK
+    if serves:
+        return (f"It was not stopped, and still serves: {current.name}.",)
+    return (f"It was not stopped: {current.name}. It does not answer now: homellm check {model.name} looks at it.",)
+
+
+def _proved(model: Model, current: Container, desired: Desired, outcome: Outcome, job: Job) -> ModelReport:
+    """The report of a container that serves again, held off where the file says something else by now."""
+    differs = difference(current, desired, model.image, job.world)
+    verdicts = hold_off(outcome.verdicts, differs, model.name)
+    state = judge(verdicts)
+    if not differs:
+        write_record(current.id, outcome.evidence, verdicts, state, job.ports)
     report = replace(serving_report(model, current, state), ready_s=outcome.evidence.ready_s, changed=True)
-    return with_verdicts(report, outcome.verdicts, outcome.evidence)
+    return replace(with_verdicts(report, verdicts, outcome.evidence), notes=(differs,) if differs else ())
+
+
+def _not_proved(
+    model: Model, current: Container, error: HomellmError, outcomes: list[Outcome], job: Job
+) -> ModelReport:
+    """The report of a container that did not become ready again, or not as declared: it has no predecessor."""
+    now = job.ports.engine.find_container(current.name)
+    answers = now is not None and now.running and find_url(now, job.ports.http)[1].status == OK
+    report = failed_report(model, error.problems, now if answers else None)
+    note = f"{current.name} does not serve now: homellm logs {model.name} shows its log."
+    if answers:
+        note = f"{current.name} answers, and is not as declared: homellm check {model.name} looks at it."
+    checks = failed_gates(outcomes[-1].verdicts) if outcomes else ()
+    return replace(report, checks=checks, notes=(note,), changed=True)
+
+
+def _absent(model: Model) -> Problem:
+    message = f"there is no container of {model.name} to restart"
+    return Problem(id="not-running", message=message, hint=f"Start it: homellm up {model.name}", model=model.name)
 
 
 def _became(model: Model, now: Container | None, touched: bool) -> str:

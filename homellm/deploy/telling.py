@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from homellm.deploy.gates import gate_problem
 from homellm.deploy.witness import base_urls
 from homellm.domain.evidence import Evidence, OllamaEvidence
+from homellm.domain.names import LABEL_UNIT
 from homellm.domain.published import endpoint_on, endpoint_seen
 from homellm.domain.reports import ModelReport
-from homellm.domain.stack import Model
+from homellm.domain.stack import OLLAMA_PORT, SERVER_PORT, Model
 from homellm.domain.verdicts import State, Verdict, judge
 from homellm.domain.world import Container
 from homellm.errors import Problem
@@ -32,18 +33,25 @@ def serving_report(model: Model, container: Container | None, state: State) -> M
 
 
 def failed_report(model: Model, problems: tuple[Problem, ...], current: Container | None) -> ModelReport:
-    """A model that is not as declared; `current` is what bears its name now, if anything, and may well serve."""
+    """A model that is not as declared; `current` bears its name now, or is its Ollama server, and may well serve.
+
+    One that ended and came back is not said to serve: that nobody looked at.
+    """
     mine = tuple(problem if problem.model else replace(problem, model=model.name) for problem in problems)
     report = ModelReport(name=model.name, state=State.FAILED, problems=mine)
     if current is None or not current.running or current.status == "paused":
         return report
-    urls = base_urls(current)
+    on_server = model.runner == "ollama" and current.label(LABEL_UNIT) == model.server
+    urls = base_urls(current, OLLAMA_PORT if on_server else SERVER_PORT)
+    note = f"What ran before still serves: {current.name}."
+    if current.restart_count:
+        note = f"What ran before is still there: {current.name}. homellm check {model.name} tells whether it serves."
     return replace(
         report,
         container=current.name,
         runner=model.runner,
         endpoint=f"{urls[0]}/v1" if urls else None,
-        notes=(f"What ran before still serves: {current.name}.",),
+        notes=(note,),
     )
 
 

@@ -21,14 +21,15 @@ from homellm.deploy.session import Emit, Options, Ports
 from homellm.deploy.telling import failed_report
 from homellm.deploy.threads import ahead, side_by_side
 from homellm.domain.events import ModelFinished, Note, StackFinished, StackOpened, StepFinished, StepStarted
-from homellm.domain.names import LABEL_STACK, network_name
+from homellm.domain.names import LABEL_STACK, container_name, network_name, server_container_name
 from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.stack import Model, OllamaServer, Stack
 from homellm.domain.steps import CreateNetwork
-from homellm.domain.world import World
+from homellm.domain.world import Container, World
 from homellm.errors import EngineRefused, ExitCode, HomellmError, Problem
 from homellm.planning.orphans import orphan_containers
 from homellm.planning.port_moves import port_moves
+from homellm.planning.units import sort_unit
 
 if TYPE_CHECKING:
     from homellm.deploy.ollama_server import Reached
@@ -64,7 +65,8 @@ def up(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scop
         reports = _converge_all(ready, job, emit)
         for model in models:
             if model.name not in reports:
-                reports[model.name] = failed_report(model, unready(model, stack, pulled, files), None)
+                serving = _serving(model, stack, early, ports)
+                reports[model.name] = failed_report(model, unready(model, stack, pulled, files), serving)
                 emit(ModelFinished(reports[model.name]))
         _tell_orphans(stack, only, world, emit)
         _drop_unused_network(stack, world, ports)
@@ -96,6 +98,15 @@ def _converge_all(models: tuple[Model, ...], job: Job, emit: Emit) -> dict[str, 
             work = {model.name: partial(_converge, model, reached, turn) for model in wave}
         reports |= side_by_side(work, emit)
     return reports
+
+
+def _serving(model: Model, stack: Stack, world: World, ports: Ports) -> Container | None:
+    """What a model, or the Ollama server that it is declared on, has now: nothing was done to it."""
+    own = sort_unit(container_name(stack, model), model.name, world.containers).current
+    server = stack.ollama_server(model.server) if model.runner == "ollama" and own is None else None
+    if server is not None:
+        own = sort_unit(server_container_name(stack, server), server.name, world.containers).current
+    return ports.engine.find_container(own.name) if own is not None else None
 
 
 def _not_begun(model: Model, error: HomellmError, emit: Emit) -> ModelReport:

@@ -134,6 +134,8 @@ class TestUp:
         assert ids(report) == ["hub-unreachable"]
         assert mounted(lab) == "/models"
         assert lab.state.by_name(NAME).running
+        assert report.models[0].notes == (f"What ran before still serves: {NAME}.",)
+        assert (report.models[0].container, report.models[0].endpoint) == (NAME, "http://127.0.0.1:8081/v1")
 
     def test_two_models_of_one_source_bring_it_once(self, lab):
         report = lab.up(of_hub(), of_hub(name="other", port=None, parallel=2))

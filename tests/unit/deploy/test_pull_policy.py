@@ -1,5 +1,7 @@
 """`pull: never` and `pull: always` where the registry, or the image, is not to be had."""
 
+from dataclasses import replace
+
 from homellm.deploy.pull import BUILT_HERE, pull
 from homellm.deploy.scope import Scope
 from homellm.domain.stack import OllamaServer, Source, Volume
@@ -100,3 +102,26 @@ def test_a_model_that_ollama_has_not_and_that_nobody_is_to_pull():
     report = OllamaLab().up(hybrid(source=Source("ollama", "gone"), pull="never"))
     ((problem,),) = [one.problems for one in report.models]
     assert (problem.id, problem.hint) == ("model-absent", "Set pull: missing: then homellm up brings it.")
+
+
+def test_what_ran_before_is_told_when_an_image_cannot_be_brought():
+    lab = Lab()
+    lab.up()
+    away(lab, "example/newer:tag")
+    (report,) = lab.up(model(image="example/newer:tag")).models
+    assert report.state is State.FAILED
+    assert report.notes == (f"What ran before still serves: {NAME}.",)
+    assert (report.container, report.endpoint) == (NAME, "http://127.0.0.1:8081/v1")
+    (first,) = Lab().up(model(image="example/newer:tag")).models
+    assert (first.notes, first.endpoint) == ((), None)
+
+
+def test_the_ollama_server_that_ran_before_is_told_when_its_image_cannot_be_brought():
+    lab = OllamaLab()
+    asked = hybrid(parallel=1, fallback="none")
+    lab.up(asked)
+    lab.server = replace(lab.server, image="example/ollama:newer")
+    away(lab, "example/ollama:newer")
+    (report,) = lab.up(asked).models
+    assert report.notes == ("What ran before still serves: nuc-main.",)
+    assert report.endpoint == "http://127.0.0.1:11434/v1"

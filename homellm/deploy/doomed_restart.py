@@ -1,0 +1,58 @@
+"""What is known to keep a server from starting again, looked at before a restart stops the one that works."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from homellm.deploy.job import Job
+from homellm.domain.names import LABEL_HASH
+from homellm.domain.stack import Model
+from homellm.domain.world import Container
+from homellm.errors import Problem
+from homellm.planning.desired import Desired
+from homellm.planning.preflight import file_problem
+from homellm.runners.recognise import recognise
+
+#: What the container has already, or what this user may lack and the engine has.
+_NO_MATTER = ("no-such-image", "model-unreadable")
+#: Told of the container's own file instead, which may be another one than the declared.
+_OF_THE_FILE = ("model-missing", "model-unreadable", "not-gguf", "model-corrupt")
+
+
+def known_to_fail(
+    model: Model, container: Container, desired: Desired, problems: tuple[Problem, ...], job: Job
+) -> tuple[Problem, ...]:
+    """Why `container` would not serve again once it was stopped; empty where nothing is known.
+
+    `problems` are those of the present declaration: they count where the container is made of that very one. The file
+    of its weights is looked at wherever it is, by the container's own mounts.
+    """
+    own = desired.hash and container.label(LABEL_HASH) == desired.hash
+    found = tuple(p for p in problems if p.id not in (*_NO_MATTER, *_OF_THE_FILE)) if own else ()
+    file = _file_problem(model, container, job)
+    return found if file is None or file.id in _NO_MATTER else (file, *found)
+
+
+def _file_problem(model: Model, container: Container, job: Job) -> Problem | None:
+    path = weights_on_host(container, job) if job.world.engine.local else None
+    if path is None:
+        return None
+    file = job.ports.files.look(path)
+    places = model.places if model.source.path == path else {}  # the file names another one by now
+    return file_problem(replace(model, places=places), file)
+
+
+def weights_on_host(container: Container, job: Job) -> Path | None:
+    """Where the weights that a container was started on stand on this machine; None where they lie in a volume."""
+    inside = recognise(container.args).model_path
+    mounts = job.ports.engine.inspect(container.id).get("Mounts")
+    if inside is None or not isinstance(mounts, list):
+        return None
+    for mount in mounts:
+        if mount.get("Type") != "bind":
+            continue
+        target = PurePosixPath(str(mount.get("Destination")))
+        if target == PurePosixPath(inside) or target in PurePosixPath(inside).parents:
+            return Path(str(mount.get("Source"))) / PurePosixPath(inside).relative_to(target)
+    return None
