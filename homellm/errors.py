@@ -6,6 +6,8 @@ cannot be reached, 4 the host, an image, a model file or the engine refuses, 5 d
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -105,6 +107,35 @@ class Refused(HomellmError):
 
     exit_code = ExitCode.REFUSED
     default_id = "refused"
+
+
+class TooManyFiles(Refused):
+    """This process may not open one more file or connection, or the machine may not."""
+
+    default_id = "too-many-files"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Too many open files: homellm holds a few connections for each model, and may not open one more.",
+            hint="ulimit -n shows the limit of this shell. Raise it: ulimit -n 1024, or name fewer models at once.",
+        )
+
+    @staticmethod
+    def caused(error: BaseException) -> bool:
+        """Whether the limit of open files is at the bottom of an error, or of what a library made of it."""
+        return any(isinstance(one, OSError) and one.errno in (errno.EMFILE, errno.ENFILE) for one in chain(error))
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """An error, what it carries in its arguments, and what it was raised from, each once."""
+    seen: set[int] = set()
+    waiting: list[object] = [error]
+    while waiting:
+        one = waiting.pop(0)
+        if isinstance(one, BaseException) and id(one) not in seen:
+            seen.add(id(one))
+            yield one
+            waiting += [*one.args, getattr(one, "reason", None), one.__cause__, one.__context__]
 
 
 class EngineRefused(Refused):

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from homellm.errors import EngineUnreachable
 
@@ -129,9 +130,15 @@ def _current_context(file: Path) -> str:
 
 
 def _checked(url: str, origin: str) -> str:
-    if not url.startswith(_SCHEMES):
+    wrong = "" if url.startswith(_SCHEMES) else url
+    if not wrong and not url.startswith("unix://"):
+        try:
+            _ = urlsplit(url).port  # the client library would let the ValueError through
+        except ValueError as error:
+            wrong = f"{url} ({str(error)[:1].lower()}{str(error)[1:]})"
+    if wrong:
         raise EngineUnreachable(
-            f"{origin[:1].upper()}{origin[1:]} is no address of an engine: {url}",
+            f"{origin[:1].upper()}{origin[1:]} is no address of an engine: {wrong}",
             hint=f"Write it as {DEFAULT_URL}, tcp://host:port or ssh://user@host.",
             id="engine-address",
         )

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
 
 from homellm.adapters.docker_address import Address
-from homellm.errors import EngineUnreachable
+from homellm.errors import EngineUnreachable, HomellmError, TooManyFiles, chain
 
 _INSTALL = "https://docs.docker.com/engine/install/"
 _START = f"Start it: sudo systemctl start docker (not installed yet? {_INSTALL})"
 
 
-def unreachable(address: Address, error: BaseException, *, timeout_s: float) -> EngineUnreachable:
-    """The error for people, from what the client library raised when it called the engine at `address`."""
+def unreachable(address: Address, error: BaseException, *, timeout_s: float) -> HomellmError:
+    """The error for people, from what the client library raised when it called the engine at `address`.
+
+    EngineUnreachable, unless it is this process that may open no connection.
+    """
+    if TooManyFiles.caused(error):
+        return TooManyFiles()
     cause = _root(error)
     if isinstance(cause, PermissionError):
         return _not_permitted(address)
@@ -104,7 +108,7 @@ def _words(error: BaseException | None) -> str:
 
 def _root(error: BaseException) -> OSError | None:
     """The operating system's own error at the bottom of what the layers of the client made of it."""
-    return next((one for one in _chain(error) if isinstance(one, OSError) and one.errno is not None), None)
+    return next((one for one in chain(error) if isinstance(one, OSError) and one.errno is not None), None)
 
 
 def timed_out(error: BaseException) -> bool:
@@ -114,17 +118,5 @@ def timed_out(error: BaseException) -> bool:
         isinstance(one, TimeoutError | BlockingIOError)
         or type(one).__name__ in ("ReadTimeout", "ReadTimeoutError", "ConnectTimeout", "ConnectTimeoutError")
         or "Read timed out" in str(one)
-        for one in _chain(error)
+        for one in chain(error)
     )
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error, what it carries in its arguments, and what it was raised from, each once."""
-    seen: set[int] = set()
-    waiting: list[object] = [error]
-    while waiting:
-        one = waiting.pop(0)
-        if isinstance(one, BaseException) and id(one) not in seen:
-            seen.add(id(one))
-            yield one
-            waiting += [*one.args, getattr(one, "reason", None), one.__cause__, one.__context__]

@@ -13,6 +13,7 @@ import socket
 import time
 from urllib.parse import urlsplit
 
+from homellm.errors import TooManyFiles
 from homellm.ports import HttpReply, Json
 
 #: The most that is read of a body. Answers of /props, /v1/models and a short chat are far smaller.
@@ -60,6 +61,8 @@ def _request(method: str, url: str, body: bytes | None, timeout_s: float, api_ke
     except TimeoutError:
         return HttpReply(0, error=f"no whole answer from {url} within {timeout_s:g} s")
     except (OSError, http.client.HTTPException, ValueError) as error:
+        if TooManyFiles.caused(error):  # says nothing of the server
+            raise TooManyFiles from error
         return HttpReply(0, error=f"no answer from {url}: {_reason(error)}")
     finally:
         connection.close()

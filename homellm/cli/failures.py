@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from homellm.cli.streams import NotWritten, errors_output, screen_width, write_document
-from homellm.errors import EngineRefused, ExitCode, HomellmError, Interrupted, Problem
+from homellm.errors import EngineRefused, ExitCode, HomellmError, Interrupted, Problem, TooManyFiles
 
 if TYPE_CHECKING:
     from homellm.cli.options import Common
@@ -26,7 +26,9 @@ def tell_error(error: HomellmError, common: Common, stack: str | None = None) ->
 
 
 def tell_fault(error: Exception, common: Common, stack: str | None = None) -> ExitCode:
-    """Tell an exception that should not have been: a fault of homellm."""
+    """Tell an exception that should not have been: a fault of homellm, unless the limit of open files is behind it."""
+    if TooManyFiles.caused(error):
+        return tell_error(TooManyFiles(), common, stack)
     what = f"{type(error).__name__}: {error}".rstrip(": ")
     message = f"a fault of homellm, not of your stack: {what}"
     hint = "Please report it with the output of the same command under --debug."

@@ -153,3 +153,17 @@ def test_a_rootless_engine_besides_is_seen(tmp_path: Path, monkeypatch: pytest.M
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind("docker.sock")
         assert resolve({"XDG_RUNTIME_DIR": str(tmp_path)}, tmp_path).rootless == tmp_path / "docker.sock"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["tcp://127.0.0.1:99999", "http://127.0.0.1:70000", "tcp://[::1", "tcp://[zz]:2375", "ssh://nuc:abc", "nonsense"],
+)
+def test_what_is_no_address_is_told_as_that(url: str, docker: Path, tmp_path: Path) -> None:
+    with pytest.raises(EngineUnreachable) as error:
+        resolve({"DOCKER_HOST": url}, tmp_path)
+    assert (error.value.exit_code, error.value.problems[0].id) == (ExitCode.ENGINE_UNREACHABLE, "engine-address")
+    assert str(error.value).startswith(f"DOCKER_HOST is no address of an engine: {url}")
+    write_context(docker, "nuc", url)
+    with pytest.raises(EngineUnreachable, match=r"^The Docker context nuc .* is no address of an engine"):
+        resolve({"DOCKER_CONTEXT": "nuc"}, tmp_path)

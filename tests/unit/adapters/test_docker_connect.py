@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
@@ -278,6 +279,12 @@ class TestWords:
         error = unreachable(address, self.wrapped(ssl.SSLError(1, "certificate verify failed")), timeout_s=1)
         assert error.problems[0].id == "engine-tls"
         assert "certificate verify failed" in str(error)
+
+    @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+    def test_too_many_open_files_are_not_the_engines_fault(self, number: int) -> None:
+        error = unreachable(SOCKET, self.wrapped(OSError(number, "Too many open files")), timeout_s=1)
+        assert (error.exit_code, error.problems[0].id) == (ExitCode.REFUSED, "too-many-files")
+        assert "ulimit -n" in error.hint
 
     def test_a_rootless_engine_is_pointed_at(self) -> None:
         address = Address("unix:///var/run/docker.sock", rootless=Path("/run/user/1000/docker.sock"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import socket
 import threading
@@ -13,6 +14,7 @@ import pytest
 
 from homellm.adapters import http
 from homellm.adapters.http import BODY_LIMIT_BYTES, HttpClient
+from homellm.errors import TooManyFiles
 from homellm.ports import HttpReply
 
 
@@ -175,3 +177,12 @@ def test_a_port_that_takes_no_connection_does_not_cost_the_whole_time(monkeypatc
             client.connect_ex(("127.0.0.1", port))
         url = f"http://127.0.0.1:{port}/health"
         assert HttpClient().get(url, timeout_s=600) == HttpReply(0, error=f"no connection to {url} within 0.05 s")
+
+
+def test_a_limit_of_open_files_says_nothing_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> socket.socket:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(socket, "socket", full)
+    with pytest.raises(TooManyFiles):
+        HttpClient().get("http://127.0.0.1:1/health", timeout_s=1)

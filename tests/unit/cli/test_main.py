@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -165,6 +166,17 @@ def test_an_unexpected_exception_is_a_fault_of_homellm(verb: Put, capsys: Captur
     assert "Traceback" in capsys.readouterr().err
     assert main(["up", "--format", "json"]) == ExitCode.FAULT
     assert json.loads(capsys.readouterr().out)["errors"][0]["id"] == "fault"
+
+
+def test_a_limit_of_open_files_is_no_fault_of_homellm(verb: Put, capsys: Capture) -> None:
+    wrapped = RuntimeError("a library's own")
+    wrapped.__cause__ = OSError(errno.EMFILE, "Too many open files")
+    for error in (OSError(errno.EMFILE, "Too many open files", "/proc/1/stat"), wrapped):
+        verb("up", fails(error))
+        assert main(["up"]) == ExitCode.REFUSED
+        err = capsys.readouterr().err
+        assert err.startswith("error: Too many open files")
+        assert "ulimit -n 1024" in err
 
 
 def test_every_problem_of_a_stack_file_is_told(
