@@ -18,6 +18,13 @@ _COMPLETION = "_HOMELLM_COMPLETE"
 
 def run() -> None:
     """`homellm`: the process."""
+    try:
+        _run()
+    except KeyboardInterrupt:  # while it loads; what a verb does is interrupted in ways of its own
+        _interrupted()
+
+
+def _run() -> None:
     if sys.argv[1:] in _HELP and _COMPLETION not in os.environ and sys.stdout is not None:
         _print(HELP_PAGE)
         return
@@ -36,14 +43,19 @@ def _unchanged() -> bytes | None:
         return None
     from homellm.unchanged.confirm import confirmed
 
-    try:
-        return confirmed(sys.argv[1:], os.environ, sys.stdout)
-    except KeyboardInterrupt:
-        from homellm.cli.failures import tell_interrupt
-        from homellm.cli.options import given_in
-        from homellm.cli.streams import finish
+    return confirmed(sys.argv[1:], os.environ, sys.stdout)
 
-        sys.exit(finish(tell_interrupt(given_in(sys.argv[1:]))))
+
+def _interrupted() -> None:
+    """Tell that, in whatever of homellm can be loaded anew; a second Ctrl-C has nothing to add."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    from homellm.cli.failures import tell_interrupt
+    from homellm.cli.options import given_in
+    from homellm.cli.streams import finish
+
+    sys.exit(finish(tell_interrupt(given_in(sys.argv[1:]))))
 
 
 def _print(text: str | bytes) -> None:

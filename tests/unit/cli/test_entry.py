@@ -111,3 +111,28 @@ def test_a_file_that_may_not_grow_is_told(tmp_path: Path, unbuffered: str) -> No
         env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
     )
     assert (done.returncode, "File too large" in done.stderr) == (1, True), done.stderr
+
+
+@pytest.mark.parametrize("module", ["homellm.cli.main", "typer", "homellm.unchanged.confirm"])
+def test_ctrl_c_while_it_loads_is_told_in_a_word(module: str, tmp_path: Path) -> None:
+    """The signal comes in the middle of the import of that module, once."""
+    code = f"""
+import importlib.abc, os, signal, sys
+
+class Interrupting(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+sys.argv = ["homellm", *sys.argv[1:]]
+from homellm.cli.entry import run
+run()
+"""
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    for more, out, err in (((), "", "interrupted\n"), (("--format", "json"), '"id": "interrupted"', "")):
+        argv = [sys.executable, "-c", code, "up", "--dry-run", *more]
+        ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path, env=environ)
+        assert (ended.returncode, ended.stderr) == (130, err)
+        assert out in ended.stdout
