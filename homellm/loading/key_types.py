@@ -45,7 +45,7 @@ PULL_POLICIES = one_word(
 FLASH_ATTENTION = one_word("on", "off", "auto", synonyms={"true": "on", "yes": "on", "false": "off", "no": "off"})
 
 Flag = Annotated[bool, *read_by(values.flag, type="boolean")]
-Text = Annotated[str, *read_by(values.text, type="string")]
+Text = Annotated[str, *read_by(values.passed_on, type="string")]
 HostPath = Annotated[Path, *read_by(compound.path, type="string")]
 Name = Annotated[str, *read_by(compound.name, type="string", pattern=r"^[a-zA-Z0-9][a-zA-Z0-9_.-]*$")]
 Size = Annotated[int, *read_by(values.size(1), type=["string", "integer"], pattern=SIZE_PATTERN)]

@@ -63,6 +63,21 @@ def text(value: Any) -> str:
     return value
 
 
+def passed_on(value: Any) -> str:
+    """A text that a process is given, as a variable or an argument: the kernel ends it at a NUL character.
+
+    A half of a surrogate pair, which YAML can write and a variable that is not UTF-8 comes to, is no character at all.
+    """
+    word = text(value)
+    if "\0" in word:
+        raise complain("wrong-value", "has a NUL character in it, which ends a text for every process", "Remove it.")
+    half = next((letter for letter in word if "\ud800" <= letter <= "\udfff"), None)
+    if half is not None:
+        hint = "Write the character itself; what comes from a variable has to be UTF-8."
+        raise complain("wrong-value", f"has U+{ord(half):04X} in it, which is no character", hint)
+    return word
+
+
 def filled(value: Any) -> str:
     """A text that is not empty."""
     word = text(value)

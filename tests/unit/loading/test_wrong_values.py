@@ -104,6 +104,9 @@ VALUES = [
     ("source: ‸'gguf:'", "wrong-value", "names no file", "gguf:/path"),
     ("source: ‸gguf:~bob/a.gguf", "wrong-value", "`~` can only stand for your own home", "whole path"),
     ('source: ‸"gguf:a\\0"', "wrong-value", "NUL", ""),
+    ('env: {A: ‸"b\\0c"}', "wrong-value", "`env.A` in model `smol` has a NUL character in it", "Remove it."),
+    ('extra_args: [--x, ‸"\\0"]', "wrong-value", "item 2 of `extra_args` in model `smol` has a NUL character", ""),
+    ('env: {A: ‸"b\\ud800"}', "wrong-value", "has U+D800 in it, which is no character", "UTF-8"),
     ("mmproj: ‸''", "wrong-value", "is empty", ""),
     ("chat_template_file: ‸[a]", "wrong-type", "is a list", ""),
     # collections
