@@ -31,7 +31,10 @@ def cpus(case: Case) -> Verdict | None:
     if process is None:
         return judged("cpus", asked, None, None, case.process_source, hint=_UNREAD)
     observed = cpu_list(cpu_set(process.cpus))
-    hint = "The process may run on other CPUs than declared; something changed its cpuset after the start."
+    hint = (
+        "The process may run on other CPUs than declared: somebody changed its cpuset after the start (docker update). "
+        "To make the container anew as declared: homellm up --force-recreate."
+    )
     return judged("cpus", asked, observed, observed == asked, case.process_source, hint=hint)
 
 

@@ -19,6 +19,15 @@ NO_DIFFERENCE_MIB = 4
 _SAME = 0.90
 _KIB, _MIB, _GIB = 1024, 1024**2, 1024**3
 
+#: `docker update` changes a running container; the engine itself only ever drops a limit, which shows as none.
+_CHANGED = (
+    "Somebody changed the limits after the start (docker update). To make the container anew as declared: "
+    "homellm up --force-recreate."
+)
+_DROPPED = (
+    "The engine did not take over every limit (docker info names what its kernel lacks), or somebody took it off "
+    "(docker update); for the latter: homellm up --force-recreate."
+)
 _CAPABILITY = (
     "The weights are not locked. The container needs the capability IPC_LOCK, which mlock: true gives; a rootless or "
     "user-namespaced engine, an unprivileged LXC, or a user other than root in the container takes it away."
@@ -110,7 +119,8 @@ def limits(case: Case) -> Verdict | None:
         "shm_size": container.shm_size_bytes,
     }
     observed = {name: inspected[name] for name in declared}
-    hint = "The engine did not take over every limit; docker info names what its kernel lacks."
+    changed = any(observed[name] and observed[name] != value for name, value in declared.items())
+    hint = _CHANGED if changed else _DROPPED
     verdict = judged("limits", _told(declared), _told(observed), declared == observed, INSPECT, hint=hint)
     return replace(verdict, asked_text=_words(declared), text=_words(observed))
 

@@ -115,3 +115,11 @@ class TestHost:
         assert (check("groups", model, seen).asked, check("groups", model, seen).verdict) == (993, "pass")
         without = replace(seen, process=replace(PROCESS, groups=(0, 44)))
         assert (check("groups", model, without).observed, check("groups", model, without).verdict) == ("0, 44", "fail")
+
+
+def test_a_cpuset_that_docker_update_changed_is_set_right_by_a_new_container() -> None:
+    seen = replace(SEEN, process=replace(PROCESS, cpus="0"))
+    verdict = check("cpus", replace(MODEL, cpuset="0-3"), seen)
+    assert (verdict.verdict, verdict.observed) == ("fail", "0")
+    assert "docker update" in verdict.hint
+    assert "homellm up --force-recreate" in verdict.hint

@@ -80,6 +80,16 @@ class TestMemory:
             "memory 300.0 MiB, cpu_shares none",
         )
 
+    def test_limits_that_docker_update_changed_are_not_the_kernels_fault(self) -> None:
+        model = replace(MODEL, memory_bytes=300 * MIB, cpu_shares=2048)
+        container = replace(CONTAINER, memory_bytes=200 * MIB, cpu_shares=2048)
+        changed = check("limits", model, replace(SEEN, container=container))
+        assert changed.hint.startswith("Somebody changed the limits after the start (docker update).")
+        assert "homellm up --force-recreate" in changed.hint
+        dropped = check("limits", model, replace(SEEN, container=replace(container, memory_bytes=0)))
+        assert "kernel lacks" in dropped.hint
+        assert "homellm up --force-recreate" in dropped.hint
+
     def test_all_weights_are_in_buffers(self) -> None:
         seen = replace(SEEN, log=logs.read(logs.data("v11669-lavapipe")))
         verdict = check("memory", evidence=seen)
