@@ -52,11 +52,9 @@ def render(
     from homellm.cli.failures import tell_error
     from homellm.cli.run_verb import prepare
     from homellm.cli.typed import commands
-    from homellm.deploy.gather import gather
     from homellm.deploy.pull_models import locate
-    from homellm.deploy.select import select
+    from homellm.deploy.rendered import rendered
     from homellm.errors import HomellmError, worst
-    from homellm.planning.preflight import file_problem
     from homellm.report.problems import problems_text
 
     given = common(ctx, file, format_, no_color, debug)
@@ -64,19 +62,13 @@ def render(
     try:
         ports = wiring.connect()
         stack = locate(stack, ports.hub)
-        wanted = select(stack, only)
-        world = gather(stack, wanted, ports)
+        found = rendered(stack, only, ports)
     except HomellmError as error:
         return tell_error(error, given, stack.name)
-    from homellm.runners.llama_server import build
-
-    built = [(model, build(model, stack, world)) for model in wanted]
-    absent = [file_problem(model, world.model_files.get(str(model.source.path))) for model in wanted]
-    warnings = commands(given).of(tuple(f"{one.message}. {one.hint}" for one in absent if one is not None))
-    specs = [made.spec for _, made in built if made.spec is not None]
-    problems = commands(given).of(tuple(problem for _, made in built for problem in made.problems))
-    notes = [f"{model.name}: {note}" for model, made in built for note in made.notes]
-    text = _text(form, stack, specs, notes, show_secrets=show_secrets) if specs else ""
+    warnings = tuple(f"{one.message}. {one.hint}" for one in found.absent)
+    warnings = commands(given).of(warnings if found.specs else (*warnings, *found.notes))
+    problems, specs = commands(given).of(found.problems), list(found.specs)
+    text = _text(form, stack, specs, list(found.notes), show_secrets=show_secrets) if specs else ""
     if given.json:
         _document(form, stack, text, problems, warnings)
     else:

@@ -44,7 +44,7 @@ def steps_on_ollama(model: Model, job: Job, swap: Swap, *, swapped: bool) -> tup
         missing = source_name(model) is not None and model.pull != "never"
         return (_trial(model, job, f"{model.source} is brought if its store lacks it, then " if missing else ""),)
     if swapped and _is_another_ollama(reached, job):
-        return (_trial(model, job, f"{_where(reached)} gets another image. "),)
+        return (_trial(model, job, f"{_where(reached)} gets another image: "),)
     record = read_server_record(reached.container, reached.url, job.ports)
     name = served_name(model)
     changed = looks_changed(model, name, record, job.ports.files)
@@ -59,7 +59,7 @@ def steps_on_ollama(model: Model, job: Job, swap: Swap, *, swapped: bool) -> tup
         return pull, _trial(model, job)
     plan = _making(model, source, own, reached, job, made=name in record.made)
     if plan.kind != "none" or not own.usable:
-        return (_trial(model, job, f"{name} is made in Ollama ({plan.because}). "),)
+        return (_trial(model, job, f"{name} is made in Ollama ({plan.because}): "),)
     return _of_known(model, Named(name, own, reached.api.show(name), record), reached, job, swap)
 
 
@@ -103,7 +103,7 @@ def _of_known(model: Model, named: Named, reached: Reached, job: Job, swap: Swap
         return (*images, *swap((desired, with_outdated(unit, job.ports, local=world.engine.local), found)))
     left = unit_of(model, job.stack, job.world).containers
     known = ps_on_ollama(model, job.stack, job.world.containers, job.ports)
-    loaded = known.state in (State.VERIFIED, State.DEGRADED)
+    loaded = known.state in (State.VERIFIED, State.DEGRADED) and not left  # of what has moved it keeps no copy
     begin = _asked_again(model, named, reached, job) if rung is None else ""
     trial = () if rung == "ollama" and loaded else (_trial(model, job, begin),)
     stays = "fallback: none keeps it on Ollama" if model.fallback == "none" else "Ollama serves it"
@@ -112,21 +112,21 @@ def _of_known(model: Model, named: Named, reached: Reached, job: Job, swap: Swap
 
 
 def _asked_again(model: Model, named: Named, reached: Reached, job: Job) -> str:
-    """Why Ollama is asked of a model for which there are outcomes, as a sentence; empty for one that is new to it."""
+    """Why Ollama is asked of a model that it was asked of before, for the front of a cause; empty for a new one."""
     known = outcomes_of(model.name, unit_of(model, job.stack, job.world).current, named.record)
     before = known[0].key if known else None
     now = Key(reached.version, named.stored.digest, model.parallel, model.ctx)
     if before is None:
         return ""
     if before == now:
-        return "Asked again by --retry-ollama. " if job.options.retry_ollama else ""
+        return "asked again by --retry-ollama: " if job.options.retry_ollama else ""
     differs = {
         f"Ollama {now.version} instead of {before.version}": before.version != now.version,
         f"{now.slots} slots instead of {before.slots}": before.slots != now.slots,
         f"{now.ctx} tokens a slot instead of {before.ctx}": before.ctx != now.ctx,
         "another model under that name": before.digest != now.digest and before.ctx == now.ctx,
     }
-    return f"Asked again: {', '.join(text for text, is_so in differs.items() if is_so)}. "
+    return f"asked again, for {', '.join(text for text, is_so in differs.items() if is_so)}: "
 
 
 def _trial(model: Model, job: Job, begin: str = "") -> VerifyModel:

@@ -110,8 +110,8 @@ def _of_ollama(name: str, steps: tuple[Step, ...]) -> PlanSummary:
     """What the steps of a model on Ollama come to: it is loaded, or a server that it moved to is made anew or goes."""
     actions: tuple[tuple[type[Step], PlanAction], ...] = (
         (CreateContainer, "replace"),
-        (VerifyModel, "load"),
         (RemoveContainer, "move back"),
+        (VerifyModel, "load"),
     )
     for kind, action in actions:
         found = next((step for step in steps if isinstance(step, kind)), None)

@@ -44,7 +44,7 @@ def test_another_context_asks_ollama_and_up_does(lab):
     *_, step = report.steps  # its context is that of the server as well, which is made anew first
     assert isinstance(step, VerifyModel)
     assert (step.target, report.changes) == (SERVER, True)
-    assert step.cause == f"Asked again: 256 tokens a slot instead of 512. {ASK}"
+    assert step.cause == f"asked again, for 256 tokens a slot instead of 512: {ASK}"
     loads = len(lab.loads())
     assert lab.up(hybrid(ctx=256)).models[0].state is State.VERIFIED
     assert len(lab.loads()) > loads
@@ -77,7 +77,7 @@ def test_another_port_of_ollama_asks_nothing_of_what_has_moved(lab):
 def test_another_image_of_ollama_may_be_another_version(lab):
     lab.server = replace(lab.server, image="example/ollama:newer")
     *_, step = planned(lab, hybrid()).steps
-    assert step.cause == f"{SERVER} gets another image. {ASK}"
+    assert step.cause == f"{SERVER} gets another image: {ASK}"
 
 
 def test_one_that_is_made_of_a_file_says_that_it_is_made_again():
@@ -105,17 +105,19 @@ def test_a_new_ollama_and_a_new_model_ask_again(lab, change):
         lab.ollamas.models = (stored("hybrid", "c", "lfm2"), *lab.ollamas.models[1:])
     (step,) = planned(lab, hybrid()).steps
     told = {"version": "Ollama 0.34.0 instead of 0.33.0", "digest": "another model under that name"}[change]
-    assert step.cause == f"Asked again: {told}. {ASK}"
+    assert step.cause == f"asked again, for {told}: {ASK}"
 
 
 def test_retry_ollama_is_seen(lab):
     (step,) = planned(lab, hybrid(), options=replace(lab.options, retry_ollama=True)).steps
-    assert step.cause == f"Asked again by --retry-ollama. {ASK}"
+    assert step.cause == f"asked again by --retry-ollama: {ASK}"
 
 
 def test_fallback_none_takes_the_moved_server_away_and_up_does(lab):
     model = hybrid(fallback="none")
-    (step,) = planned(lab, model).steps
+    trial, step = planned(lab, model).steps
+    assert isinstance(trial, VerifyModel)
+    assert trial.cause == "Ollama loads it and its slots are counted"
     assert isinstance(step, RemoveContainer)
     assert (step.target, step.cause) == (MOVED, "fallback: none keeps it on Ollama")
     lab.up(model)
