@@ -14,8 +14,9 @@ from homellm.health.rules_memory import MEMORY_RULES
 from homellm.health.rules_model import MODEL_RULES
 from homellm.health.rules_ollama import is_ollama, read_ollama
 from homellm.health.rules_server import SERVER_RULES, SLOT_RULES
+from homellm.health.rules_store import STORE_RULES
 
-_LLAMA_SERVER = (*SLOT_RULES, *SERVER_RULES, *MEMORY_RULES, *FLAG_RULES, *MODEL_RULES)
+_LLAMA_SERVER = (*SLOT_RULES, *SERVER_RULES, *MEMORY_RULES, *STORE_RULES, *FLAG_RULES, *MODEL_RULES)
 
 
 def read_line(text: str) -> Signal | None:

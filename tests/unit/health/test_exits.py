@@ -97,3 +97,29 @@ def test_a_warning_is_no_reason() -> None:
 def test_it_tells_whether_it_served_before() -> None:
     assert "while serving" in diagnose("v11669-a", 139).message
     assert "while loading" in diagnose_exit(139, oom_killed=False, summary=NOTHING).message
+
+
+@pytest.mark.parametrize(
+    ("line", "id", "subject"),
+    [
+        ("Error: open /root/.ollama/id_ed25519: read-only file system", "store-read-only", "/root/.ollama/id_ed25519"),
+        (
+            "Error: could not create directory mkdir /usr/share/ollama: read-only file system",
+            "store-read-only",
+            "/usr/share/ollama",
+        ),
+        (
+            "Error: rename /m/blobs/sha256:04c /m/blobs/sha256-04c: read-only file system",
+            "store-read-only",
+            "/m/blobs/sha256:04c",
+        ),
+        ("Error: mkdir /mnt/raid_disk/ollama: permission denied", "store-denied", "/mnt/raid_disk/ollama"),
+        ("Error: open /root/.ollama/id_ed25519: no space left on device", "store-full", ""),
+    ],
+)
+def test_an_ollama_that_cannot_write_its_store_says_so_last(line: str, id: str, subject: str) -> None:
+    said = f"Couldn't find '/root/.ollama/id_ed25519'. Generating new private key.\n{line}\n"
+    problem = diagnose_exit(1, oom_killed=False, summary=logs.read(said.encode()))
+    assert (problem.id, problem.message) == (id, line)
+    assert subject in problem.hint
+    assert "store" in problem.hint
