@@ -133,8 +133,10 @@ class Engine(ContainerFiles, Protocol):
     def remove(self, ref: str) -> None:
         """Remove a container that does not run and its anonymous volumes; one that is gone is left alone."""
 
-    def logs(self, ref: str, *, since: str | None, follow: bool, tail: int | None = None) -> Stream:
-        """A container's log, both streams; `since` is a time in the engine's own text."""
+    def logs(
+        self, ref: str, *, since: str | None, follow: bool, tail: int | None = None, until: str | None = None
+    ) -> Stream:
+        """A container's log, both streams; `since` and `until` are times in the engine's own text."""
 
     def find_image(self, ref: str) -> Image | None:
         """The image of that name or id if it is here."""

@@ -180,8 +180,10 @@ class DockerEngine:
                 raise
             self._await_removal(ref)
 
-    def logs(self, ref: str, *, since: str | None, follow: bool, tail: int | None = None) -> Stream:
-        """A container's log, both streams, from a time in the engine's own text, to the nanosecond."""
+    def logs(
+        self, ref: str, *, since: str | None, follow: bool, tail: int | None = None, until: str | None = None
+    ) -> Stream:
+        """A container's log, both streams, from one time in the engine's own text to another, to the nanosecond."""
         tty = docker_parse.has_terminal(self.inspect(ref))
         params = {
             "stdout": "1",
@@ -191,6 +193,8 @@ class DockerEngine:
         }
         if moment := docker_parse.since_parameter(since) if since else None:
             params["since"] = moment
+        if moment := docker_parse.since_parameter(until) if until else None:
+            params["until"] = moment
         response = self._calls.open_container(ref, "logs", params, "show the log of")
         chunks = response.iter_content(None)
         frames = chunks if tty else demultiplex(chunks)

@@ -129,7 +129,7 @@ def working_set(stats: Mapping[str, object]) -> int | None:
 
 
 def since_parameter(time: str) -> str | None:
-    """The `since` of the log API, `seconds.nanoseconds` of the Unix epoch, from the engine's own text of a time.
+    """A time as the log API takes it, `seconds.nanoseconds` of the Unix epoch, from the engine's own text of it.
 
     None for a time that never was, which asks for the whole log. A float would lose the nanoseconds. Raises
     ValueError for a text that is no RFC 3339 time.

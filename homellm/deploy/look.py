@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from homellm.deploy.concurrency import measure_overlap
+from homellm.deploy.crashes import crash_problem, loops, was_restarted
 from homellm.deploy.gates import failed_gates, gate_problem
 from homellm.deploy.observe import Subject, observe_now, observe_quickly
 from homellm.deploy.record import read_record, write_record
@@ -37,7 +38,7 @@ def look(
     if container is None:
         return ModelReport(name=model.name, state=State.ABSENT)
     if not container.running or paused(container):
-        return failed_report(model, (_not_running(model, container),), container)
+        return failed_report(model, (_not_running(model, container, ports),), container)
     record = read_record(container, ports)
     if record is None or record.state is not State.VERIFIED:
         return examine(model, container, subject, ports, scope, tell)
@@ -70,6 +71,10 @@ def examine(
     evidence = apart(partial(_observe, model, container, subject, ports, tell, concurrency=concurrency), scope)
     notes = (difference,) if difference else ()
     never_ready = evidence.healthy is not True and not _was_ready(evidence, container, ports)
+    crashed = _crashed(container, evidence, ports, never_ready=never_ready)
+    if crashed is not None:
+        crashes = (_not_running(model, crashed, ports),)
+        return replace(serving_report(model, crashed, State.FAILED), problems=crashes, notes=notes)
     if never_ready and _loads(evidence):
         return replace(_loading_report(model, container), notes=notes)
     verdicts = judge_all(model, evidence, expected_path=subject.expected_path)
@@ -99,13 +104,26 @@ def _loads(evidence: Evidence) -> bool:
     return evidence.healthy is False or reaches_back(evidence.log)
 
 
+def _crashed(container: Container, evidence: Evidence, ports: Ports, *, never_ready: bool) -> Container | None:
+    """The container as it is now, where it does not serve because it ends again and again; None for any other.
+
+    What is `running` at first may end while its witnesses are asked, and one that loads after several crashes is likely
+    to end again: then they have nothing to say.
+    """
+    if evidence.healthy is True:
+        return None
+    now = ports.engine.find_container(container.id)
+    if now is None:
+        return None
+    ended = not now.running or now.started_at != container.started_at
+    return now if ended or (never_ready and loops(now)) else None
+
+
 def _loading_report(model: Model, container: Container) -> ModelReport:
-    if container.restart_count:  # it loads because it crashed, and is likely to do so again
-        crashes = (_not_running(model, container),)
-        return replace(serving_report(model, container, State.FAILED), problems=crashes)
+    crashed = "crashed, was started again, and " if was_restarted(container) else ""
     problem = Problem(
         id="starting",
-        message=f"{container.name} is still loading its model",
+        message=f"{container.name} {crashed}is still loading its model",
         hint=f"homellm up {model.name} waits until it is ready, and proves it.",
         model=model.name,
     )
@@ -155,14 +173,10 @@ def paused_problem(model: Model, container: Container) -> Problem:
     )
 
 
-def _not_running(model: Model, container: Container) -> Problem:
+def _not_running(model: Model, container: Container, ports: Ports) -> Problem:
     if paused(container):
         return paused_problem(model, container)
-    if container.status == "restarting" or container.restart_count > 0:
-        message = (
-            f"{container.name} crashes again and again: {container.restart_count} restarts,"
-            f" last exit code {container.exit_code}"
-        )
-    else:
-        message = f"{container.name} does not run ({container.status}, exit code {container.exit_code})"
+    if was_restarted(container):
+        return crash_problem(model, container, ports)
+    message = f"{container.name} does not run ({container.status}, exit code {container.exit_code})"
     return Problem(id="not-running", message=message, hint=f"Read its log: homellm logs {model.name}", model=model.name)

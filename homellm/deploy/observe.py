@@ -131,9 +131,13 @@ def observe_quickly(container: Container, subject: Subject, record: Record, port
     return _evidence(container, subject, log, ports, ready_s=None, tell=None, timeout_s=TOKEN_S, record=record)
 
 
-def read_log(container: Container, ports: Ports) -> LogSummary:
-    """The summary of a container's log of its present run; an empty one when the engine keeps none."""
-    return _summary(lambda: ports.engine.logs(container.id, since=since(container), follow=False))
+def read_log(container: Container, ports: Ports, *, until: str | None = None) -> LogSummary:
+    """The summary of a container's log of its present run; an empty one when the engine keeps none.
+
+    With `until`, a time in the engine's own text, that of the run which ended last before it.
+    """
+    begin = since(container) if until is None else None
+    return _summary(lambda: ports.engine.logs(container.id, since=begin, follow=False, until=until))
 
 
 def read_foreign_log(server: OllamaServer, ports: Ports) -> LogSummary:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from homellm.deploy.crashes import came_back, crash_problem, seems_to_loop, was_restarted
 from homellm.deploy.gates import failed_gates, gate_problem
 from homellm.deploy.look import UNDER_WAY, paused, paused_problem, starting_report, under_way
 from homellm.deploy.record import Record, read_record
@@ -15,7 +16,6 @@ from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.stack import Declared, Model, Stack
 from homellm.domain.verdicts import State
 from homellm.domain.world import Container
-from homellm.errors import Problem
 from homellm.planning.orphans import orphan_containers
 from homellm.planning.units import Unit, sort_unit
 
@@ -70,15 +70,19 @@ def _one(model: Model, unit: Unit, ports: Ports) -> ModelReport:
     if current is None:
         name = unit.next.name if unit.next else None
         return ModelReport(name=model.name, state=State.ABSENT, container=name, notes=notes)
-    crashes = paused_problem(model, current) if paused(current) else _crashes(current, model)
-    if crashes is not None:
-        return replace(serving_report(model, current, State.FAILED), problems=(crashes,))
+    record = read_record(current, ports) if current.running else None
+    stuck = paused_problem(model, current) if paused(current) else None
+    if record is None and seems_to_loop(current, ports.clock.now()):
+        stuck = crash_problem(model, current, ports)
+    if stuck is not None:
+        return replace(serving_report(model, current, State.FAILED), problems=(stuck,))
     if not current.running:
         return replace(serving_report(model, current, State.STOPPED), endpoint=None, notes=notes)
-    record = read_record(current, ports)
+    notes = (came_back(current, model.name),) if was_restarted(current) else ()
     if record is None:
-        return serving_report(model, current, State.UNVERIFIED)
+        return replace(serving_report(model, current, State.UNVERIFIED), notes=notes)
     report = _with_failed(serving_report(model, current, record.state), record)
+    report = replace(report, notes=(*report.notes, *notes))
     return replace(report, slots=record.log.slots, ctx=record.log.ctx_per_slot, device=record.log.device)
 
 
@@ -90,16 +94,3 @@ def _with_failed(report: ModelReport, record: Record) -> ModelReport:
     problems = tuple(gate_problem(gate, report.name) for gate in gates)
     found = f"That was found at {record.seen_at}; " if record.seen_at else ""
     return replace(report, checks=gates, problems=problems, notes=(f"{found}homellm check {report.name} looks anew.",))
-
-
-def _crashes(container: Container, model: Model) -> Problem | None:
-    """A container that the engine restarts again and again: in such a loop it is `running` for moments (facts)."""
-    if container.status != "restarting" and container.restart_count == 0:
-        return None
-    return Problem(
-        id="crash-loop",
-        message=f"{container.name} ended and was started again {container.restart_count} times,"
-        f" last exit code {container.exit_code}",
-        hint=f"Read its log: homellm logs {model.name}",
-        model=model.name,
-    )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import queue
 from dataclasses import dataclass, replace
 
+from homellm.deploy.crashes import log_of_last_run
 from homellm.deploy.engine_return import once_reachable
 from homellm.deploy.follow import TICK_S, Broken, Follower, Happening, Health, LogEnded, LogLine, Progress
 from homellm.deploy.gates import failed_gates, gate_problem
 from homellm.deploy.limits import Limits
-from homellm.deploy.observe import Subject, observe_ready, read_log
+from homellm.deploy.observe import Subject, observe_ready
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Ports
 from homellm.deploy.threads import apart
@@ -217,7 +218,7 @@ class _Verification:
         return container
 
     def _ended(self, container: Container) -> Outcome:
-        summary = read_log(container, self._ports)
+        summary = log_of_last_run(container, self._ports)
         problem = diagnose_exit(
             container.exit_code,
             oom_killed=container.oom_killed,

@@ -42,9 +42,9 @@ def diagnose_exit(
         return _out_of_memory(summary, memory_limit_bytes)
     if exit_code == _SIGILL:
         return _other_cpu(image)
-    said = _reason(summary)
+    said = log_reason(summary)
     if said is not None:
-        return Problem(id=said.id, message=said.line, hint=said.hint)
+        return said
     if exit_code == _SIGKILL and memory_limit_bytes:
         return _killed_under_limit(memory_limit_bytes)
     return _by_code(exit_code, summary, image)
@@ -112,6 +112,12 @@ def _other_cpu(image: str) -> Problem:
         message=f"the server died of an illegal instruction (SIGILL, exit 132): {named} was built for another CPU",
         hint=CPU_HINT,
     )
+
+
+def log_reason(summary: LogSummary) -> Problem | None:
+    """Why a server ended, by its log alone; None when that does not tell."""
+    said = _reason(summary)
+    return None if said is None else Problem(id=said.id, message=said.line, hint=said.hint)
 
 
 def _reason(summary: LogSummary) -> Signal | None:

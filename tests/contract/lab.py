@@ -107,9 +107,9 @@ class Bench:
         """Wait until a container has written something."""
         return self.until(lambda: text in (log := self.log(ref)) and log, f"{text!r} in the log of {ref}")
 
-    def log(self, ref: str, *, since: str | None = None, tail: int | None = None) -> bytes:
+    def log(self, ref: str, *, since: str | None = None, tail: int | None = None, until: str | None = None) -> bytes:
         """The log so far."""
-        return b"".join(self.engine.logs(ref, since=since, follow=False, tail=tail))
+        return b"".join(self.engine.logs(ref, since=since, follow=False, tail=tail, until=until))
 
 
 class FakeLab:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
+from homellm.domain.engine_time import engine_time
+from homellm.domain.world import Container
 from homellm.errors import EngineRefused, PullFailed
 from homellm.ports import PullProgress
 from tests.contract.lab import Bench
@@ -63,6 +66,20 @@ class TestLogs:
         second = bench.engine.find_container(ref)
         assert second
         assert bench.log(ref, since=second.finished_at) == b""
+
+    def test_until_the_end_of_a_run_it_is_without_the_next_one(self, bench: Bench) -> None:
+        ref = bench.start(QUICK, HostConfig={"RestartPolicy": {"Name": "always"}})
+
+        def seen(least: int) -> Container | None:
+            found = bench.engine.find_container(ref)
+            return found if found and found.status == "restarting" and found.restart_count >= least else None
+
+        first = bench.until(lambda: seen(1), "a restart")
+        bench.until(lambda: seen(first.restart_count + 1), "another restart")
+        end = f"{engine_time(first.finished_at) + timedelta(milliseconds=80):%Y-%m-%dT%H:%M:%S.%f}Z"
+        assert bench.log(ref).count(b"one") > first.restart_count
+        assert bench.log(ref, until=end) == b"one\ntwo\n" * first.restart_count
+        assert bench.log(ref, until=first.created_at) == b""
 
     def test_it_outlives_a_new_name(self, bench: Bench) -> None:
         name = bench.name()

@@ -257,7 +257,7 @@ def test_a_crash_loop_later(cli, declare, docker_api, prefix):
     """It was verified; then it crashes again and again, which inspect calls running."""
     declare(env={"INSTANT_CRASH_AFTER_S": "2", "INSTANT_CRASH_CODE": "139"}, restart="always")
     up(cli)
-    wait_for(lambda: docker_api.inspect_container(f"{prefix}-m")["RestartCount"] > 0, "a restart")
+    wait_for(lambda: docker_api.inspect_container(f"{prefix}-m")["RestartCount"] > 1, "a second restart")
     ps = cli("ps", "--format", "json")
     assert ps.json["models"][0]["state"] == "failed", ps
     check = cli("check", "--format", "json")

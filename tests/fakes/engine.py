@@ -185,13 +185,16 @@ class FakeEngine:
             del self.state.containers[container.id]
             self.state.lock.notify_all()
 
-    def logs(self, ref: str, *, since: str | None, follow: bool, tail: int | None = None) -> Stream:
+    def logs(
+        self, ref: str, *, since: str | None, follow: bool, tail: int | None = None, until: str | None = None
+    ) -> Stream:
         with self._call("logs", ref, since, follow, tail):
             container = self.state.must_find(ref)
             if container.log_driver == "none":
                 refusals.refuse("configured logging driver does not support reading", f"read the log of {ref}")
             from_us = self.state.moment(since) if since else 0
-            past = [data for at_us, data in container.log if at_us >= from_us]
+            to_us = self.state.moment(until) if until else None
+            past = [data for at, data in container.log if at >= from_us and (to_us is None or at <= to_us)]
             kept = past if tail is None else past[len(past) - min(tail, len(past)) :]
             return FakeLog(self.state, container, kept, follow=follow, check_alive=self._check_alive)
 

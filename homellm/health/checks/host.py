@@ -144,15 +144,26 @@ def networks(case: Case) -> Verdict | None:
     return judged("networks", asked, joined, not missing, INSPECT, hint=hint, text=joined or "none of them")
 
 
-def restarts(case: Case) -> Verdict | None:
-    """It has not ended and been started again by the engine."""
-    container = case.evidence.container
+def restarts(case: Case, serves: bool | None = None) -> Verdict | None:
+    """It has not ended and been started again by the engine; `serves` tells whether it serves now, by /health else.
+
+    One that came back and serves is advice, and says what clears it: the engine counts until somebody starts it.
+    """
+    container, name = case.evidence.container, case.model.name
     if container is None:
         return judged("restarts", 0, None, None, INSPECT, hint="The container could not be inspected.")
     count = container.restart_count
     restarting = container.status == "restarting"
-    hint = "It ends again and again, and the engine starts it anew; homellm logs tells why."
     text = f"{count}, restarting" if restarting else ""
+    serves = serves if serves is not None else case.evidence.healthy
+    if restarting or (count > 1 and not serves):
+        hint = f"It ends again and again, and the engine starts it anew; homellm logs {name} tells why."
+    else:
+        last = container.finished_at[:19].replace("T", " ")
+        hint = (
+            f"It ended, last at {last} UTC, and the engine started it anew{'; it serves now' if serves else ''}. "
+            f"homellm logs {name} tells why; homellm restart {name} clears the count."
+        )
     return judged("restarts", 0, count, count == 0 and not restarting, INSPECT, hint=hint, text=text)
 
 

@@ -166,7 +166,7 @@ def _exposure(case: OllamaCase) -> Verdict | None:
 
 
 def _restarts(case: OllamaCase) -> Verdict | None:
-    return host.restarts(case.of_llama_server()) if case.server.ours else None
+    return host.restarts(case.of_llama_server(), serves=case.evidence.asked_ps) if case.server.ours else None
 
 
 CHECKS: tuple[Callable[[OllamaCase], Verdict | None], ...] = (

@@ -352,6 +352,7 @@ def test_a_crash_loop_is_told_by_the_next_up():
     lab.state.by_name(NAME).behaviour = Behaviour(exit_at_s=0.0, exit_code=139)
     lab.state.behave = lambda image, args, env: Behaviour(exit_at_s=0.0, exit_code=139)
     lab.state.crash(NAME, 139)
+    lab.state.clock.advance(1)  # it was started again, and ended again
     report = only(lab.up())
     assert report.state is State.FAILED
     assert report.exit_code is ExitCode.REFUSED
