@@ -13,11 +13,10 @@ from homellm.deploy.ollama_server import Reached
 from homellm.deploy.ollama_successor import clear_all, clear_failed, move, room_for, successor, successor_hash, told_by
 from homellm.deploy.session import Emit
 from homellm.deploy.settle import unit_of
-from homellm.deploy.telling import failed_report, ollama_report, with_shadow
+from homellm.deploy.telling import failed_report, ollama_report, out_of_reach, with_shadow
 from homellm.deploy.unit import current_of
 from homellm.domain.events import Note
 from homellm.domain.evidence import OllamaEvidence
-from homellm.domain.names import inside_url, network_name, ollama_url
 from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model
 from homellm.domain.verdicts import State, Verdict
@@ -257,7 +256,9 @@ class _Climb:
         report = self.reports.get(str(end.rung)) or self._look_again(end)
         let_go(self.named, self.reached)
         if report.state is not State.FAILED:
-            report = replace(report, notes=(*report.notes, *_out_of_reach(self.model, self.reached, self.job)))
+            report = replace(
+                report, notes=(*report.notes, *out_of_reach(self.model, self.reached.server, self.job.stack))
+            )
         shadow = shadow_load(self.model, self.reached.server, observe(self.model, self.named, self.reached, self.job))
         return with_shadow(replace(report, fallback=fallback), shadow)
 
@@ -283,16 +284,3 @@ class _Climb:
         if report.state is not State.FAILED:
             clear_all(self.model, self.job, self.emit)
         return report
-
-
-def _out_of_reach(model: Model, reached: Reached, job: Job) -> tuple[str, ...]:
-    """That one which has moved is not published: a client that asks Ollama, as before, gets another copy of it."""
-    if model.port is not None:
-        return ()
-    network, before = network_name(job.stack.name), ""
-    if reached.server.url or reached.server.port:
-        before = f" A client that still asks {ollama_url(reached.server)} makes Ollama load it again, with fewer slots."
-    return (
-        f"It is reached in the network {network} alone, at {inside_url(model)}/v1.{before}"
-        f" To reach it from this machine give {model.name} a `port` of its own in the stack file, and run homellm up.",
-    )

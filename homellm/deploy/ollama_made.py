@@ -18,6 +18,7 @@ from homellm.deploy.ollama_record import ServerRecord, update_server_record
 from homellm.deploy.ollama_server import Reached
 from homellm.deploy.session import Emit
 from homellm.deploy.threads import apart
+from homellm.deploy.unapplied import COMPARED_BY_UP
 from homellm.domain.events import Progress
 from homellm.domain.ollama import MadeFrom, StoredModel
 from homellm.domain.ollama_names import parse_name
@@ -70,9 +71,11 @@ def looks_changed(model: Model, name: str, record: ServerRecord, files: ModelFil
         return f"Whether Ollama's model was made from {now.path} is not known; homellm up makes it anew."
     if _unchanged(now, kept):
         return ""
+    if now.size_bytes != kept.size_bytes:
+        return f"{now.path} has not the size of the file that Ollama's model was made from; homellm up makes it anew."
     newer = kept.path == now.path and now.mtime_ns > kept.mtime_ns
     why = "is newer than what Ollama serves" if newer else "is not the file that Ollama's model was made from"
-    return f"{now.path} {why}; homellm up compares them, and makes it anew where they differ."
+    return f"{now.path} {why}; {COMPARED_BY_UP}"
 
 
 def _file_now(model: Model, files: ModelFiles) -> MadeFrom | None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from homellm.deploy.gates import gate_problem
 from homellm.deploy.witness import base_urls
 from homellm.domain.evidence import Evidence, OllamaEvidence
-from homellm.domain.names import LABEL_UNIT
+from homellm.domain.names import LABEL_UNIT, inside_url, network_name, ollama_url
 from homellm.domain.published import endpoint_on, endpoint_seen
 from homellm.domain.reports import ModelReport
-from homellm.domain.stack import OLLAMA_PORT, SERVER_PORT, Model
+from homellm.domain.stack import OLLAMA_PORT, SERVER_PORT, Model, OllamaServer, Stack
 from homellm.domain.verdicts import State, Verdict, judge
 from homellm.domain.world import Container
 from homellm.errors import Problem
@@ -97,4 +97,17 @@ def ollama_report(
         ctx=loaded.ctx if loaded else None,
         device=load.device if load else None,
         changed=evidence.ready_s is not None,
+    )
+
+
+def out_of_reach(model: Model, server: OllamaServer, stack: Stack) -> tuple[str, ...]:
+    """That one which has moved is not published: a client that asks Ollama, as before, gets another copy of it."""
+    if model.port is not None:
+        return ()
+    network, before = network_name(stack.name), ""
+    if server.url or server.port:
+        before = f" A client that still asks {ollama_url(server)} makes Ollama load it again, with fewer slots."
+    return (
+        f"It is reached in the network {network} alone, at {inside_url(model)}/v1.{before}"
+        f" To reach it from this machine give {model.name} a `port` of its own in the stack file, and run homellm up.",
     )

@@ -13,6 +13,8 @@ from homellm.planning.desired import Desired
 
 FILE_CHANGED = "The stack file changed since this container was started; homellm up applies it."
 _NOT_KNOWN = "Whether it was started from the present stack file is not known"
+#: Ends a sentence on a file that may be another one: who only looks reads none.
+COMPARED_BY_UP = "homellm up compares them, and makes it anew where they differ."
 
 
 def edited(declared: Declared, container: Container) -> bool:
@@ -73,7 +75,7 @@ def hold_off(verdicts: tuple[Verdict, ...], difference: str, model: str) -> tupl
 
 
 def _declaration(difference: str, model: str) -> Verdict:
-    unknown = difference.startswith(_NOT_KNOWN)
+    unknown = difference.startswith(_NOT_KNOWN) or difference.endswith(COMPARED_BY_UP)
     return Verdict(
         "declaration",
         True,

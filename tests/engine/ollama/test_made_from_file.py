@@ -97,3 +97,19 @@ def test_one_that_moved_serves_the_new_file(canary, docker_api, prefix, tiny_lfm
     assert after != before
     assert f"{prefix}-moving.prev-1" in [row["Names"][0][1:] for row in docker_api.containers(all=True)]
     assert chat(canary.moved_port, "moving") == 200
+
+
+def test_after_down_it_comes_up_again_without_an_upload(made, prefix, tmp_path):
+    """The container is gone and its record with it; the store has the model, which Ollama has written anew."""
+    verified(made.up())
+    before = stands(made)
+    assert made.cli("down").code == 0
+    verified(made.up())
+    assert stands(made) == before
+    shutil.rmtree(tmp_path / "xdg_state_home")
+    assert made.cli("down").code == 0
+    refused = made.up()
+    assert refused.code == 4, refused
+    (error,) = refused.json["errors"]
+    assert error["id"] == "name-in-store"
+    assert error["hint"].endswith(f"docker exec {prefix}-main ollama rm made:latest")

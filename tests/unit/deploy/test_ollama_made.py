@@ -17,7 +17,7 @@ from homellm.domain.events import Note, StepStarted
 from homellm.domain.ollama import MadeFrom
 from homellm.domain.stack import Source
 from homellm.domain.verdicts import State
-from homellm.errors import OllamaFailed
+from homellm.errors import ExitCode, OllamaFailed
 from tests.fakes.engine import Kill, Killed
 from tests.unit.deploy.ollama_lab import MOVED, SERVER, OllamaLab, hybrid
 
@@ -255,6 +255,10 @@ def test_a_name_that_a_killed_run_left_for_the_old_model_goes():
     assert [model.digest for model in lab.ollamas.models] == of(NEW)
 
 
+def declaration(report):
+    return next(verdict.verdict for verdict in report.checks if verdict.id == "declaration")
+
+
 class TestLooks:
     def check(self, lab: OllamaLab):
         return only(check(lab.stack(of_file()), (), lab.ports(), lab.options, Scope(), lab.events.append))
@@ -263,20 +267,30 @@ class TestLooks:
         lab = made_lab()
         lab.up(of_file())
         assert self.check(lab).notes == ()
-        write(lab, NEW)
+        write(lab, SAME_SIZE)
         hashed = lab.files.hashed.copy()
         assert self.check(lab).notes == (
             f"{FILE} is newer than what Ollama serves; homellm up compares them, and makes it anew where they differ.",
         )
+        report = self.check(lab)
+        assert (report.exit_code, declaration(report)) == (ExitCode.OK, "unknown")  # nobody has read it
         assert lab.files.hashed == hashed
         lab.up(of_file())
         assert self.check(lab).notes == ()
+
+    def test_check_knows_by_its_size_that_a_file_is_another_one(self):
+        lab = made_lab()
+        lab.up(of_file())
+        write(lab, NEW)
+        report = self.check(lab)
+        told = f"{FILE} has not the size of the file that Ollama's model was made from; homellm up makes it anew."
+        assert (report.notes, report.exit_code, declaration(report)) == ((told,), ExitCode.DEGRADED, "fail")
 
     def test_plan_says_what_will_be_done(self):
         lab = made_lab()
         lab.up(of_file())
         assert plan(lab.stack(of_file()), (), lab.ports(), lab.options).steps == ()
-        write(lab, NEW)
+        write(lab, SAME_SIZE)
         (step,) = plan(lab.stack(of_file()), (), lab.ports(), lab.options).steps
         assert step.cause.startswith(f"{FILE} is newer than what Ollama serves")
 
