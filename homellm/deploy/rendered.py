@@ -70,7 +70,7 @@ def _add_of_ollama(found: Rendered, model: Model, stack: Stack, world: World, po
     if server is None:
         return
     if unit_of(model, stack, world).current is None or model.fallback == "none":
-        found.tell(model.name, *_by_hand(model, server, stack))
+        found.tell(model.name, *_by_hand(model, server, stack, ports))
         return
     moved = _moved(model, server, stack, world, ports)
     if moved is None:
@@ -79,7 +79,7 @@ def _add_of_ollama(found: Rendered, model: Model, stack: Stack, world: World, po
         return
     found.add(model.name, build(moved, stack, gather(stack, (moved,), ports)))
     told = f"Ollama gave it fewer than {model.parallel} slots, and llama-server serves it: so it is written here"
-    found.tell(model.name, told, *_by_hand(model, server, stack))
+    found.tell(model.name, told, *_by_hand(model, server, stack, ports))
 
 
 def _moved(model: Model, server: OllamaServer, stack: Stack, world: World, ports: Ports) -> Model | None:
@@ -104,7 +104,7 @@ def _moved(model: Model, server: OllamaServer, stack: Stack, world: World, ports
     return carried.model if carried is not None else None
 
 
-def _by_hand(model: Model, server: OllamaServer, stack: Stack) -> tuple[str, ...]:
+def _by_hand(model: Model, server: OllamaServer, stack: Stack, ports: Ports) -> tuple[str, ...]:
     """How a model comes into an Ollama server without homellm, as commands: no container can say it."""
     from homellm.runners.ollama_models import served_name, source_name  # noqa: PLC0415 - for stacks with an Ollama alone
     from homellm.runners.ollama_server import server_ctx  # noqa: PLC0415
@@ -123,6 +123,8 @@ def _by_hand(model: Model, server: OllamaServer, stack: Stack) -> tuple[str, ...
             commands.append(f"docker exec {container} ollama cp {source} {name}")
     elif model.source.path is None:
         return (f"{model.source} is not here yet: homellm pull {model.name} brings it, and then this can say more",)
+    elif len(ports.files.look(model.source.path).parts) > 1:
+        return ("it is made of a GGUF in parts: homellm up alone brings it into Ollama's store",)
     else:
         inside = "/tmp/homellm.gguf"  # noqa: S108 - in the container
         commands = [f"docker cp {shlex.quote(str(model.source.path))} {container}:{inside}"]

@@ -108,3 +108,10 @@ def test_a_file_of_the_hub_that_is_not_here_yet():
     assert found.notes == [
         "lfm: hf:org/repo:q4 is not here yet: homellm pull lfm brings it, and then this can say more"
     ]
+
+
+def test_a_file_in_parts_is_for_up_alone():
+    lab, parts = OllamaLab(), tuple(f"/models/big-{number:05}-of-00002.gguf" for number in (1, 2))
+    lab.files.states[parts[0]] = replace(lab.files.look(Path(parts[0])), parts=parts)
+    found = written(lab, hybrid(name="lfm", source=replace(FILE, path=Path(parts[0]))))
+    assert found.notes == ["lfm: it is made of a GGUF in parts: homellm up alone brings it into Ollama's store"]
