@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import chain
 
 from homellm.deploy.free_names import taken_names
 from homellm.deploy.gather import gather
@@ -14,12 +13,12 @@ from homellm.deploy.orphans import orphan_steps, without
 from homellm.deploy.pull import missing_images, with_images
 from homellm.deploy.pull_models import ask_hub
 from homellm.deploy.scope import Scope
-from homellm.deploy.select import select, servers_of
+from homellm.deploy.select import select
 from homellm.deploy.session import Options, Ports
 from homellm.deploy.settle import settle
 from homellm.deploy.up import network_step
 from homellm.domain.reports import PlanAction, PlanReport, PlanSummary
-from homellm.domain.stack import Stack
+from homellm.domain.stack import OllamaServer, Stack
 from homellm.domain.steps import CreateContainer, RemoveContainer, StartContainer, Step, VerifyModel
 from homellm.errors import Problem
 from homellm.planning.desired import Desired
@@ -53,16 +52,19 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
     swapped: set[str] = set()
     swap = partial(_swap, stack=stack, ports=ports, options=options, problems=problems)
     job = Job(stack, world, ports, options, Scope(), Limits.of(options, ports))
-    for server in servers_of(stack, models):
-        if server.ours:
+    for one in (one for wave in moves.waves for one in wave.all):
+        if isinstance(one, OllamaServer):
+            if not one.ours:
+                continue
             from homellm.deploy.ollama_server import settle_server  # noqa: PLC0415 - for stacks with an Ollama alone
 
-            settled = settle_server(server, stack, world)
+            settled = settle_server(one, stack, world)
             own = swap(settled)
-            swapped |= {server.name} if own else set()
-            summaries += _summary(server.name, settled, own)
+            swapped |= {one.name} if own else set()
+            summaries += _summary(one.name, settled, own)
             steps += own or ()
-    for model in chain.from_iterable(moves.waves):
+            continue
+        model = one
         if model.runner == "ollama":
             from homellm.deploy.ollama_preview import steps_on_ollama  # noqa: PLC0415 - likewise
 

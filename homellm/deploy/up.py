@@ -16,7 +16,7 @@ from homellm.deploy.probes import sweep_probes
 from homellm.deploy.pull import run_pulls, unready
 from homellm.deploy.pull_models import ask_hub
 from homellm.deploy.scope import Scope
-from homellm.deploy.select import select, servers_of
+from homellm.deploy.select import select
 from homellm.deploy.session import Emit, Options, Ports
 from homellm.deploy.telling import failed_report
 from homellm.deploy.threads import ahead, side_by_side
@@ -28,7 +28,7 @@ from homellm.domain.steps import CreateNetwork
 from homellm.domain.world import Container, World
 from homellm.errors import EngineRefused, ExitCode, HomellmError, Problem
 from homellm.planning.orphans import orphan_containers
-from homellm.planning.port_moves import port_moves
+from homellm.planning.port_moves import Wave, port_moves
 from homellm.planning.units import sort_unit
 
 if TYPE_CHECKING:
@@ -83,21 +83,28 @@ def up(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scop
 
 def _converge_all(models: tuple[Model, ...], job: Job, emit: Emit) -> dict[str, ModelReport]:
     """Ollama servers first, then all models side by side, but for those that are to have the port of another one."""
-    servers = servers_of(job.stack, models)
-    reach_one: dict[str, Callable[[Emit], Reached | HomellmError]] = {
-        server.name: partial(_reach, server, job) for server in servers
-    }
-    reached = side_by_side(reach_one, emit)
+    reached: dict[str, Reached | HomellmError] = {}
     reports: dict[str, ModelReport] = {}
     for number, wave in enumerate(port_moves(models, job.stack, job.world).waves):
         try:
-            turn = job if number == 0 else replace(job, world=gather(job.stack, wave, job.ports))
+            turn = job if number == 0 else replace(job, world=gather(job.stack, _concerned(wave, models), job.ports))
         except HomellmError as error:
-            work = {model.name: partial(_not_begun, model, error) for model in wave}
+            reached |= {server.name: error for server in wave.servers}
+            work = {model.name: partial(_not_begun, model, error) for model in wave.models}
         else:
-            work = {model.name: partial(_converge, model, reached, turn) for model in wave}
+            reach_one: dict[str, Callable[[Emit], Reached | HomellmError]] = {
+                server.name: partial(_reach, server, turn) for server in wave.servers
+            }
+            reached |= side_by_side(reach_one, emit)
+            work = {model.name: partial(_converge, model, reached, turn) for model in wave.models}
         reports |= side_by_side(work, emit)
     return reports
+
+
+def _concerned(wave: Wave, models: tuple[Model, ...]) -> tuple[Model, ...]:
+    """The models of a wave, and those whose servers are in it."""
+    servers = {server.name for server in wave.servers}
+    return tuple(m for m in models if m in wave.models or (m.runner == "ollama" and m.server in servers))
 
 
 def _serving(model: Model, stack: Stack, world: World, ports: Ports) -> Container | None:

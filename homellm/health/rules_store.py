@@ -1,7 +1,7 @@
 """Why an Ollama server cannot keep anything: the last line of one that ends before it serves.
 
 It is no log entry but `Error:` and what Go's call said: `Error: open /root/.ollama/id_ed25519: read-only file system`
-(seen by running; the other forms in issues of ollama/ollama 7471, 9148 and NixOS/nixpkgs 304531).
+(the forms are those of issues of ollama/ollama 7471, 9148 and NixOS/nixpkgs 304531).
 """
 
 from __future__ import annotations

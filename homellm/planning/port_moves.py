@@ -1,8 +1,9 @@
 """Ports that pass from one unit of a stack to another in the same `up`: who goes first, and who cannot.
 
-A unit that the file moves to another port has given its old one up for good once its successor is proved. Whoever is to
-have that port comes after it. Where several wait for each other's in a circle nobody can come first: units are undone
-one by one, and after the first had moved the others could not go back (design rule 7). That is told, with the way out.
+A unit, that of a model or of an Ollama server, that the file moves to another port has given its old one up for good
+once its successor is proved. Whoever is to have that port comes after it. Where several wait for each other's in a
+circle nobody can come first: units are undone one by one, and after the first had moved the others could not go back
+(design rule 7). That is told, with the way out.
 """
 
 from __future__ import annotations
@@ -18,14 +19,28 @@ from homellm.planning.ports import Published, freed, overlapping, stop_it
 
 
 @dataclass(frozen=True, slots=True)
-class PortMoves:
-    """The moves of an `up` of some models.
+class Wave:
+    """What moves side by side: the Ollama servers first, as the models on them need them, then the models."""
 
-    `waves` are all its models, those of one side by side, and one wave after the other; who waits in a circle is in the
-    first. `left` are the ports that will be given up on the way.
+    servers: tuple[OllamaServer, ...]
+    models: tuple[Model, ...]
+
+    @property
+    def all(self) -> tuple[Declared, ...]:
+        """All of them in their order."""
+        servers: tuple[Declared, ...] = self.servers
+        return servers + self.models
+
+
+@dataclass(frozen=True, slots=True)
+class PortMoves:
+    """The moves of an `up` of some models and of the Ollama servers that they need.
+
+    `waves` are all of them, one wave after the other; who waits in a circle is in the first. `left` are the ports that
+    will be given up on the way.
     """
 
-    waves: tuple[tuple[Model, ...], ...]
+    waves: tuple[Wave, ...]
     left: tuple[Published, ...] = ()
 
     def vacated(self, world: World) -> World:
@@ -34,24 +49,39 @@ class PortMoves:
 
 
 def port_moves(models: tuple[Model, ...], stack: Stack, world: World) -> PortMoves:
-    """In which order these models come, by the ports that they and their Ollama servers hold now and are to have."""
-    movers = _movers(models, stack)
-    left = _left(movers, world)
-    waits = {model.name: _waits_for(model, left) for model in models}
-    waves = [tuple(model for model in models if not waits[model.name])]
-    gone = {name for name, one in movers.items() if isinstance(one, OllamaServer)}  # servers come before all models
-    while any(waves):
-        gone |= {model.name for model in waves[-1]}
-        placed = {model.name for wave in waves for model in wave}
-        following = tuple(m for m in models if m.name not in placed and waits[m.name] <= gone)
-        if not following:
-            stuck = {model.name for model in models} - placed
-            waves[0] = tuple(model for model in models if model in waves[0] or model.name in stuck)
-            return PortMoves(
-                tuple(waves), tuple(port for name, ports in left.items() if name not in stuck for port in ports)
-            )
-        waves.append(following)
-    return PortMoves((models,))
+    """In which order these models and their Ollama servers come, by the ports that they hold now and are to have."""
+    left = _left(_movers(models, stack), world)
+    needed = {model.server for model in models if model.runner == "ollama"}
+    whole = Wave(tuple(server for server in stack.ollama if server.name in needed), models)
+    waves: list[Wave] = []
+    gone: frozenset[str] = frozenset()
+    while len(gone) < len(_names(whole)) and (wave := _next(whole, gone, left)) is not None:
+        waves.append(wave)
+        gone |= _names(wave)
+    stuck = _names(whole) - gone
+    if stuck:
+        first = (_names(waves[0]) if waves else frozenset()) | stuck
+        waves[:1] = [_of(whole, first)]
+    return PortMoves(tuple(waves), tuple(port for name, ports in left.items() if name not in stuck for port in ports))
+
+
+def _next(whole: Wave, gone: frozenset[str], left: Mapping[str, tuple[Published, ...]]) -> Wave | None:
+    """Whoever need not wait for others than those that have gone; a model on Ollama comes with its server or after."""
+    free = frozenset(one.name for one in whole.all if one.name not in gone and _waits_for(one, left) <= gone)
+    late = _names(Wave(whole.servers, ())) - gone - free
+    wave = _of(
+        whole, free - {model.name for model in whole.models if model.runner == "ollama" and model.server in late}
+    )
+    return wave if _names(wave) else None
+
+
+def _names(wave: Wave) -> frozenset[str]:
+    return frozenset(one.name for one in wave.all)
+
+
+def _of(whole: Wave, names: frozenset[str]) -> Wave:
+    servers = tuple(server for server in whole.servers if server.name in names)
+    return Wave(servers, tuple(model for model in whole.models if model.name in names))
 
 
 def _movers(models: tuple[Model, ...], stack: Stack) -> dict[str, Declared]:

@@ -126,3 +126,71 @@ def test_a_model_that_was_renamed_is_told_how_its_orphan_leaves_the_port():
         "Or give new another port."
     )
     assert lab.state.by_name(NAME).running
+
+
+class TestServers:
+    """A server of Ollama and models that pass ports to each other; the hybrid stays on the server."""
+
+    ON_OLLAMA = hybrid(parallel=1, fallback="none", port=None)
+
+    def lab(self, *models, port=11434):
+        lab = OllamaLab()
+        lab.server = replace(lab.server, port=port)
+        assert lab.up(self.ON_OLLAMA, *models).exit_code is ExitCode.OK
+        return lab
+
+    def published(self, lab, name):
+        return {at for bindings in lab.state.by_name(name).ports.values() for _, at in bindings}
+
+    def test_a_server_takes_the_port_that_a_model_leaves(self):
+        lab = self.lab(model(name="x", port=8081))
+        lab.server = replace(lab.server, port=8081)
+        changed = (self.ON_OLLAMA, model(name="x", port=8091))
+        planned = plan(lab.stack(*changed), (), lab.ports(), lab.options)
+        assert planned.problems == ()
+        assert [s.target for s in planned.steps if isinstance(s, StartContainer)] == ["nuc-x.next", "nuc-main.next"]
+        report = lab.up(*changed)
+        assert (states(report), report.exit_code) == (dict.fromkeys(("hybrid", "x"), State.VERIFIED), ExitCode.OK)
+        assert (self.published(lab, "nuc-main"), self.published(lab, "nuc-x")) == ({8081}, {8091})
+        assert all(not one.changed for one in lab.up(*changed).models)
+
+    def test_a_chain_from_model_to_server_to_model(self):
+        lab = self.lab(model(name="x", port=8081), model(name="y", port=8082))
+        lab.server = replace(lab.server, port=8081)
+        changed = (self.ON_OLLAMA, model(name="x", port=8091), model(name="y", port=11434))
+        assert lab.up(*changed).exit_code is ExitCode.OK
+        assert [self.published(lab, f"nuc-{name}") for name in ("x", "main", "y")] == [{8091}, {8081}, {11434}]
+
+    @pytest.mark.parametrize("stopped", ["x", "main"])
+    def test_a_server_and_a_model_that_swap_are_told_the_way_out_and_it_works(self, stopped):
+        lab = self.lab(model(name="x", port=8081))
+        lab.server = replace(lab.server, port=8081)
+        swapped = (self.ON_OLLAMA, model(name="x", port=11434))
+        told = problems(lab.up(*swapped))
+        assert told["x"] == [
+            (
+                "port-taken",
+                "x and main wait for each other's port, so neither can move first. Stop one of them, then both move: "
+                "docker stop nuc-main && homellm up",
+            )
+        ]
+        assert told["hybrid"][0][1].endswith("docker stop nuc-x && homellm up")
+        assert lab.state.by_name("nuc-main").running
+        assert lab.state.by_name("nuc-x").running
+        lab.engine.kill(f"nuc-{stopped}", "SIGKILL")
+        lab.engine.wait(f"nuc-{stopped}", 10)
+        report = lab.up(*swapped)
+        assert (states(report), report.exit_code) == (dict.fromkeys(("hybrid", "x"), State.VERIFIED), ExitCode.OK)
+        assert (self.published(lab, "nuc-main"), self.published(lab, "nuc-x")) == ({8081}, {11434})
+
+    def test_an_up_of_the_server_alone_says_who_has_to_move_first(self):
+        lab = self.lab(model(name="x", port=8081))
+        lab.server = replace(lab.server, port=8081)
+        changed = (self.ON_OLLAMA, model(name="x", port=8091))
+        told = problems(lab.up(*changed, only=("hybrid",)))
+        assert told["hybrid"][0] == (
+            "port-taken",
+            "x is declared on another port now and moves first: homellm up x",
+        )
+        assert lab.up(*changed, only=("x",)).exit_code is ExitCode.OK
+        assert lab.up(*changed, only=("hybrid",)).exit_code is ExitCode.OK
