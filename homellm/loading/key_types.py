@@ -103,7 +103,9 @@ Restart = Annotated[
 StopGrace = Annotated[
     Duration | None, Field(description="How long a busy server may take to stop: 10s, 2m. Default 10s.")
 ]
-Labels = Annotated[dict[str, Text] | None, Field(description="Labels of the container; merged with those of defaults.")]
+Labels = Annotated[
+    dict[Text, Text] | None, Field(description="Labels of the container; merged with those of defaults.")
+]
 Mounts = Annotated[
     list[Annotated[Volume, *read_by(compound.volume, type="string")]] | None,
     Field(description="Further mounts: `./folder:/inside:ro` or `volume-name:/inside`."),

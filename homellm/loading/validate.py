@@ -81,8 +81,10 @@ def _note(type: str, path: KeyPath, context: dict[str, Any], document: Document,
         message = f"{label(path[:-1])} has no `{path[-1]}`"
         findings.add("missing-key", document.mark(path), message, "Write `api: vulkan`, cuda or rocm.", model)
     elif "message" in context:
-        message = f"{label(path)} {context['message']}"
-        findings.add(type, document.value_mark(path), message, context["hint"], model)
+        is_name = path[-1] == "[key]"  # as pydantic points at the name of a label, and not at its value
+        path = path[:-1] if is_name else path
+        mark = document.mark(path) if is_name else document.value_mark(path)
+        findings.add(type, mark, f"{label(path)} {context['message']}", context["hint"], model)
     else:
         kind = "a list" if type == "list_type" else "a mapping of keys"
         hint = (

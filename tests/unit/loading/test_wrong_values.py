@@ -107,6 +107,7 @@ VALUES = [
     ('env: {A: ‸"b\\0c"}', "wrong-value", "`env.A` in model `smol` has a NUL character in it", "Remove it."),
     ('extra_args: [--x, ‸"\\0"]', "wrong-value", "item 2 of `extra_args` in model `smol` has a NUL character", ""),
     ('env: {A: ‸"b\\ud800"}', "wrong-value", "has U+D800 in it, which is no character", "UTF-8"),
+    ('labels: {‸"a\\0b": c}', "wrong-value", "in model `smol` has a NUL character in it", "Remove it."),
     ("mmproj: ‸''", "wrong-value", "is empty", ""),
     ("chat_template_file: ‸[a]", "wrong-type", "is a list", ""),
     # collections
