@@ -51,10 +51,10 @@ STUBBORN = Program(
     "trap '' TERM; echo up; sleep 1; exit 5",
     Behaviour(lines=((0.0, "up\n"),), ready_at_s=None, exit_at_s=1.0, exit_code=5),
 )
-#: Takes memory until the kernel ends it.
+#: Takes memory until the kernel ends that, and lives on for a moment: at its very end the engine may miss the why.
 HOG = Program(
-    "echo eating; tail /dev/zero",
-    Behaviour(lines=((0.0, "eating\n"),), exit_at_s=0.2, exit_code=137, oom_killed=True),
+    "echo eating; tail /dev/zero; code=$?; sleep 0.5; exit $code",
+    Behaviour(lines=((0.0, "eating\n"),), exit_at_s=0.7, exit_code=137, oom_killed=True),
 )
 #: A program that the image does not have.
 MISSING_PROGRAM = "/homellm-test-no-such-program"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -176,8 +177,12 @@ def test_ctrl_c_while_it_looks_is_told_as_ever(
 
     monkeypatch.setattr("homellm.unchanged.confirm.confirmed", interrupt)
     monkeypatch.setattr(sys, "argv", ["homellm", "up"])
-    with pytest.raises(SystemExit) as ended:
-        entry.run()
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            entry.run()
+    finally:
+        signal.signal(signal.SIGINT, before)  # the process that would have ended now goes on
     assert ended.value.code == 130
     assert capfd.readouterr().err == "interrupted\n"
 
