@@ -46,13 +46,20 @@ def see_files(container: Container, ports: Ports, *, local: bool, recorded: Reco
     where it matters.
     """
     made = made_for(container) if local else None
-    now = ports.files.stat([Path(file.path) for file in made]) if made else None
-    if made is None or now is None:
+    if not made:
         return None
+    now = ports.files.stat([Path(file.path) for file in made])
+    if now is None:
+        loaded_then = recorded() or (made if container.finished_at == NEVER else None)
+        return None if loaded_then is None else FilesSeen(loaded_then, unseen=_unseen(made, ports))
     if made == now and container.finished_at == NEVER:
         return FilesSeen(now)
     then = loaded(container, now, recorded())
     return None if then is None else FilesSeen(then, differing(then, now))
+
+
+def _unseen(files: tuple[FileState, ...], ports: Ports) -> tuple[str, ...]:
+    return tuple(file.path for file in files if ports.files.stat([Path(file.path)]) is None)
 
 
 def with_outdated(unit: Unit, ports: Ports, *, local: bool) -> Unit:

@@ -130,10 +130,14 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class FilesSeen:
-    """The files that the present run of a server `loaded`, and the paths of those that are others now (`changed`)."""
+    """The files that the present run of a server `loaded`, and the paths of those that are others now (`changed`).
+
+    `unseen` are those of which nothing is known now: they are gone, or this user may not look.
+    """
 
     loaded: tuple[FileState, ...]
     changed: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

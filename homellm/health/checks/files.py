@@ -9,6 +9,10 @@ from homellm.domain.verdicts import Verdict
 from homellm.health.checks.case import Case, judged
 
 FILES = "files"
+_UNSEEN = (
+    "The server goes on with what it loaded, and cannot start again without its file. Put it back, or let this user "
+    "see it."
+)
 
 
 def files(case: Case) -> Verdict | None:
@@ -19,8 +23,15 @@ def files(case: Case) -> Verdict | None:
     seen = case.evidence.files
     if seen is None:
         return None
-    names = ", ".join(PurePosixPath(path).name for path in seen.changed)
+    if seen.unseen:
+        text = f"{_names(seen.unseen)}: not there, or not to be seen"
+        return replace(judged("files", True, None, None, FILES, hint=_UNSEEN, text=text), asked_text="as loaded")
+    names = _names(seen.changed)
     hint = "The server goes on with what it loaded before that; homellm up starts it on what stands there now."
-    text = f"{names}: changed since it was loaded" if names else "unchanged since they were loaded"
+    text = f"{names}: changed since it was loaded" if names else "size and date as loaded"
     verdict = judged("files", True, not names, not names, FILES, hint=hint, text=text)
     return replace(verdict, asked_text="as loaded")
+
+
+def _names(paths: tuple[str, ...]) -> str:
+    return ", ".join(PurePosixPath(path).name for path in paths)

@@ -303,6 +303,14 @@ class TestUndo:
 
 
 class TestUnknown:
+    def test_a_file_that_is_gone_is_told_and_is_back_as_it_was(self, lab):
+        content = lab.files.contents.pop(FILE)
+        report = checked(lab)
+        assert (verdict(report).verdict, verdict(report).text) == ("unknown", "smol.gguf: not there, or not to be seen")
+        lab.files.contents[FILE] = content
+        assert verdict(checked(lab)).verdict == "pass"
+        rests(lab, [b"old"])
+
     def test_a_container_of_an_older_homellm(self, lab):
         del lab.state.by_name(NAME).body["Labels"]["homellm.files"]
         lab.put(b"new")
@@ -327,7 +335,7 @@ class TestUnknown:
     def test_a_file_that_cannot_be_seen_any_more(self, lab):
         del lab.files.contents[FILE]
         report = only(lab.up())
-        assert (report.changed, verdict(report)) == (False, None)
+        assert (report.changed, verdict(report).verdict) == (False, "unknown")
 
     def test_a_container_that_takes_no_record(self):
         lab = Files()

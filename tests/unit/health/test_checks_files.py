@@ -15,7 +15,7 @@ LOADED = (FileState(PATH, 10, 1), FileState("/p/mmproj.gguf", 5, 1))
 def test_unchanged():
     verdict = check("files", evidence=replace(SEEN, files=FilesSeen(LOADED)))
     assert (verdict.asked, verdict.observed, verdict.verdict, verdict.source) == (True, True, "pass", "files")
-    assert (verdict.asked_text, verdict.text) == ("as loaded", "unchanged since they were loaded")
+    assert (verdict.asked_text, verdict.text) == ("as loaded", "size and date as loaded")
 
 
 def test_one_that_changed_is_failed_advice():
@@ -24,6 +24,13 @@ def test_one_that_changed_is_failed_advice():
     assert (verdict.observed, verdict.verdict, verdict.gate) == (False, "fail", False)
     assert verdict.text == "mmproj.gguf: changed since it was loaded"
     assert judge((verdict,)) is State.DEGRADED
+
+
+def test_one_that_is_gone_is_not_known_and_not_passed_over():
+    verdict = check("files", evidence=replace(SEEN, files=FilesSeen(LOADED, unseen=("/p/mmproj.gguf",))))
+    assert (verdict.observed, verdict.verdict, verdict.gate) == (None, "unknown", False)
+    assert verdict.text == "mmproj.gguf: not there, or not to be seen"
+    assert "cannot start again without its file" in verdict.hint
 
 
 def test_nothing_is_claimed_where_nobody_knows():
