@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from queue import SimpleQueue
 from typing import Protocol
 
+from homellm.adapters.background_pull import BackgroundPull
 from homellm.adapters.docker_pull_errors import is_transient, pull_failure
 from homellm.errors import HomellmError, PullFailed
 from homellm.ports import PullProgress
@@ -42,14 +42,13 @@ class PullConnection(Protocol):
         """Cut the connection; the engine then gives up the pull. Safe from any thread."""
 
 
-class Pull:
-    """A PullStream. `connect` opens a request (raising PullRefused), `is_here` tells whether the image has arrived.
+class Pull(BackgroundPull):
+    """A pull in up to three tries. `connect` opens a request (raising PullRefused), `is_here` tells whether it is done.
 
     `failure` makes the error of what is pulled and the source's own text, `counter` reads its lines: other sources than
     the engine have others.
 
-    The work is done in a daemon thread: while the engine waits for a registry it answers nothing at all, and `close`
-    must end the iteration even then.
+    While the engine waits for a registry it answers nothing at all. Raises PullFailed where it is iterated.
     """
 
     def __init__(
@@ -62,47 +61,24 @@ class Pull:
         failure: Callable[[str, str], HomellmError] = pull_failure,
         counter: Callable[[], Counter] | None = None,
     ) -> None:
+        super().__init__(f"pull {ref}")
         self._ref = ref
         self._failure = failure
         self._counter = counter or Layers
         self._connect = connect
         self._is_here = is_here
         self._waits_s = waits_s
-        self._closed = threading.Event()
         self._lock = threading.Lock()
         self._connection: PullConnection | None = None
-        self._queue: SimpleQueue[PullProgress | BaseException | None] = SimpleQueue()
         self._last = PullProgress("", 0, 0)
 
-    def __iter__(self) -> Iterator[PullProgress]:
-        """Progress until the image is here; ends early after `close`. Raises PullFailed."""
-        threading.Thread(target=self._work, name=f"pull {self._ref}", daemon=True).start()
-        try:
-            while not self._closed.is_set() and (item := self._queue.get()) is not None:
-                if isinstance(item, BaseException):
-                    raise item
-                yield item
-        finally:
-            self.close()
-
-    def close(self) -> None:
-        """Give up the pull; safe to call twice and from any thread."""
-        self._closed.set()
-        self._queue.put(None)
+    def _cut(self) -> None:
         with self._lock:
             connection, self._connection = self._connection, None
         if connection:
             connection.close()
 
-    def _work(self) -> None:
-        try:
-            self._try_all()
-        except BaseException as error:  # noqa: BLE001 - it is raised again where the stream is iterated
-            self._queue.put(error)
-        else:
-            self._queue.put(None)
-
-    def _try_all(self) -> None:
+    def _bring(self) -> None:
         from tenacity import (  # noqa: PLC0415 - heavy, and needed by pulls alone
             RetryCallState,
             Retrying,
@@ -119,7 +95,7 @@ class Pull:
         def notice(state: RetryCallState) -> None:
             error = state.outcome.exception() if state.outcome else None
             status = f"{error} Try {state.attempt_number + 1} of {tries} in {state.upcoming_sleep:g} s."
-            self._queue.put(PullProgress(status, self._last.done_bytes, self._last.total_bytes))
+            self._tell(PullProgress(status, self._last.done_bytes, self._last.total_bytes))
 
         Retrying(
             stop=stop_after_attempt(tries) | stop_when_event_set(self._closed),
@@ -152,7 +128,7 @@ class Pull:
             if "error" in line:
                 raise self._failure(self._ref, str(line["error"]))
             self._last = layers.take(line)
-            self._queue.put(self._last)
+            self._tell(self._last)
         if not self._closed.is_set() and not self._is_here():
             raise self._failure(self._ref, "unexpected EOF: the pull ended and is not whole")
 

@@ -19,7 +19,7 @@ from homellm.domain.ollama import MadeFrom
 from homellm.domain.stack import OllamaServer
 
 if TYPE_CHECKING:
-    from homellm.deploy.ollama_server import Reached
+    from homellm.deploy.ollama_reached import Reached
 
 _FILE: TypeAdapter[MadeFrom | None] = TypeAdapter(MadeFrom | None)
 Entries = dict[str, object]

@@ -8,8 +8,8 @@ from homellm.deploy.job import Job
 from homellm.deploy.ollama_load import let_go, load, observe, remember, why_not_loaded
 from homellm.deploy.ollama_models import Named, bring
 from homellm.deploy.ollama_prepare import prepare
+from homellm.deploy.ollama_reached import Reached
 from homellm.deploy.ollama_record import ServerRecord, outcomes_of, read_server_record, update_server_record
-from homellm.deploy.ollama_server import Reached
 from homellm.deploy.ollama_successor import clear_all, clear_failed, move, room_for, successor, successor_hash, told_by
 from homellm.deploy.session import Emit
 from homellm.deploy.settle import unit_of

@@ -8,8 +8,8 @@ from dataclasses import replace
 from homellm.deploy.job import Job
 from homellm.deploy.observe import TOKEN_S
 from homellm.deploy.ollama_models import Named
+from homellm.deploy.ollama_reached import Reached
 from homellm.deploy.ollama_record import ServerRecord
-from homellm.deploy.ollama_server import Reached
 from homellm.deploy.session import Emit, telling
 from homellm.deploy.threads import apart
 from homellm.deploy.token import wait_for_token

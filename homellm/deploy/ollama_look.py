@@ -11,8 +11,9 @@ from homellm.deploy.observe import TOKEN_S, subject_of
 from homellm.deploy.ollama_load import embeds, observe
 from homellm.deploy.ollama_made import looks_changed
 from homellm.deploy.ollama_models import Named, lookup
+from homellm.deploy.ollama_reached import Reached
 from homellm.deploy.ollama_record import outcomes_of, read_server_record
-from homellm.deploy.ollama_server import Reached, find, server_unit, settle_server
+from homellm.deploy.ollama_server import find, server_unit, settle_server
 from homellm.deploy.ollama_successor import successor
 from homellm.deploy.session import Ports
 from homellm.deploy.settle import settle, unit_of

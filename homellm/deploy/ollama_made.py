@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from homellm.deploy.job import Job
+from homellm.deploy.ollama_reached import Reached
 from homellm.deploy.ollama_record import ServerRecord, update_server_record
-from homellm.deploy.ollama_server import Reached
 from homellm.deploy.session import Emit
 from homellm.deploy.threads import apart
 from homellm.deploy.unapplied import COMPARED_BY_UP

@@ -8,8 +8,8 @@ from pathlib import Path
 from homellm.deploy.job import Job
 from homellm.deploy.ollama_kept import keep_made
 from homellm.deploy.ollama_made import note, old_copy_leaves, origin, parts_of, with_digests
+from homellm.deploy.ollama_reached import Reached
 from homellm.deploy.ollama_record import ServerRecord
-from homellm.deploy.ollama_server import Reached
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Emit
 from homellm.domain.events import Progress

@@ -12,8 +12,9 @@ from homellm.deploy.ollama_ladder import foresee
 from homellm.deploy.ollama_look import ps_on_ollama
 from homellm.deploy.ollama_made import looks_changed
 from homellm.deploy.ollama_models import Named, lookup
+from homellm.deploy.ollama_reached import Reached
 from homellm.deploy.ollama_record import outcomes_of, read_server_record
-from homellm.deploy.ollama_server import Reached, find
+from homellm.deploy.ollama_server import find
 from homellm.deploy.pull import missing_images
 from homellm.deploy.settle import settle, unit_of
 from homellm.domain.names import server_container_name

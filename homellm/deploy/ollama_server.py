@@ -9,8 +9,9 @@ from pathlib import Path
 from homellm.deploy.engine_return import once_reachable
 from homellm.deploy.follow import TICK_S
 from homellm.deploy.job import Job
-from homellm.deploy.observe import read_foreign_log, read_log
+from homellm.deploy.observe import read_log
 from homellm.deploy.ollama_kept import kept_made
+from homellm.deploy.ollama_reached import Reached
 from homellm.deploy.ollama_record import ServerRecord, has_server_record, read_server_record, write_server_record
 from homellm.deploy.published import SETTLE_S, dead_port
 from homellm.deploy.scope import Scope
@@ -19,7 +20,6 @@ from homellm.deploy.settle import other_at_work, with_advice
 from homellm.deploy.unit import UnitRun
 from homellm.deploy.witness import base_urls
 from homellm.domain.events import Note, Progress
-from homellm.domain.evidence import LogSummary
 from homellm.domain.names import server_container_name
 from homellm.domain.stack import OLLAMA_PORT, OllamaServer, Stack
 from homellm.domain.world import Container, World
@@ -29,45 +29,6 @@ from homellm.health.exits import diagnose_exit
 from homellm.planning.desired import Desired, desire_server
 from homellm.planning.preflight import preflight_server
 from homellm.planning.units import Unit, sort_unit
-from homellm.ports import OllamaApi, OllamaStore
-from homellm.runners.ollama_server import STORE_ROOT
-
-#: Where a store's root lies below Ollama's home.
-STORE_FOLDER = "models"
-
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """An Ollama server that answers. `container` is None for one that is not ours."""
-
-    server: OllamaServer
-    url: str
-    version: str
-    api: OllamaApi
-    container: Container | None
-    ports: Ports
-
-    def store(self) -> OllamaStore | None:
-        """Its store, None for a server that is not ours and whose store was not declared."""
-        if self.container is not None:
-            return self.ports.ollamas.container_store(self.container.id, STORE_ROOT, self._disk())
-        store = self.server.store
-        if store is None or store.named:
-            return None
-        return self.ports.ollamas.folder_store(Path(store.source) / STORE_FOLDER)
-
-    def _disk(self) -> Path | None:
-        """Where its store lies on this machine; None for an engine elsewhere."""
-        info, store = self.ports.engine.info(), self.server.store
-        if store is None or not info.local:
-            return None
-        return Path(info.root_dir) / "volumes" / store.source if store.named else Path(store.source)
-
-    def log(self) -> LogSummary:
-        """The summary of its log of the present run; an empty one where it cannot be read."""
-        if self.container is not None:
-            return read_log(self.container, self.ports)
-        return read_foreign_log(self.server, self.ports)
 
 
 def server_unit(server: OllamaServer, stack: Stack, world: World) -> Unit:

@@ -10,7 +10,7 @@ from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
 from homellm.deploy.ollama_load import embeds, in_memory
 from homellm.deploy.ollama_models import Named
-from homellm.deploy.ollama_server import STORE_FOLDER, Reached
+from homellm.deploy.ollama_reached import STORE_FOLDER, Reached
 from homellm.deploy.session import Emit
 from homellm.deploy.settle import unit_of
 from homellm.deploy.swap import remove

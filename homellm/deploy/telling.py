@@ -17,7 +17,7 @@ from homellm.domain.world import Container
 from homellm.errors import Problem
 
 if TYPE_CHECKING:
-    from homellm.deploy.ollama_server import Reached
+    from homellm.deploy.ollama_reached import Reached
     from homellm.planning.ladder import End
 
 

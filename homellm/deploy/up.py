@@ -32,7 +32,7 @@ from homellm.planning.port_moves import Wave, port_moves
 from homellm.planning.units import sort_unit
 
 if TYPE_CHECKING:
-    from homellm.deploy.ollama_server import Reached
+    from homellm.deploy.ollama_reached import Reached
 
 
 def up(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scope: Scope, emit: Emit) -> StackReport:
