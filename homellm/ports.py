@@ -216,7 +216,13 @@ class ModelFiles(Protocol):
         """These files as they are, in this order; None where one of them is not seen, or is no file. Reads none."""
 
     def stamp(self, path: Path) -> FileStamp | None:
-        """Size and time of the file at a path, links followed, of a split one all parts; None where none is seen."""
+        """Size, time and inode of the file at a path, links followed, of a split one all parts; None without any."""
+
+    def sample(self, paths: Sequence[Path]) -> str:
+        """A digest of these files by a part of what they say: of a GGUF the whole header and a block of every tensor.
+
+        Reads a few MiB at most, each file once for each of its inodes. Empty where one of them cannot be read.
+        """
 
 
 @dataclass(frozen=True, slots=True)

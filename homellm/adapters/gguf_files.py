@@ -9,10 +9,11 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
 
 from homellm.adapters.file_kinds import SNIFF_BYTES, kind_of
 from homellm.adapters.file_links import link_folders, newest_link_ns
+from homellm.adapters.file_sample import Samples, inode_of
+from homellm.adapters.file_source import FileSource
 from homellm.adapters.gguf_header import HeaderCut, HeaderError, NotGguf, read_header
 from homellm.domain.gguf import GgufHeader, RawHeader
 from homellm.domain.gguf_shape import ShapeError, header_of, split_of
@@ -23,19 +24,6 @@ from homellm.errors import Refused
 PART_NAME = re.compile(r"(?P<prefix>.*)-(?P<index>\d{5})-of-(?P<count>\d{5})\.gguf")
 #: The most parts that are looked at; models of a trillion parameters have some twenty.
 MAX_PARTS = 512
-
-
-class FileSource:
-    """The bytes of an open file."""
-
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        self._file = file
-        self.size = size
-
-    def read(self, offset: int, length: int) -> bytes:
-        """`length` bytes from `offset` on; fewer only at the end of the file. Raises OSError."""
-        self._file.seek(offset)
-        return self._file.read(length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +42,9 @@ class Part:
 class GgufFiles:
     """Implements ports.ModelFiles. Reads a few MiB at most, follows symbolic links, and never raises for a file."""
 
+    def __init__(self) -> None:
+        self._samples = Samples()
+
     def look(self, path: Path) -> ModelFile:
         """What stands at `path`; for the first part of a split model, what stands at all its parts together."""
         part = look_at_one(path)
@@ -69,11 +60,12 @@ class GgufFiles:
             raise Refused(f"{path} cannot be read: {error.strerror}", id="model-unreadable") from error
 
     def stamp(self, path: Path) -> FileStamp | None:
-        """Size and time of the file at a path, links followed, of a split one all parts; None where none is seen."""
+        """Size, time and inode of the file at a path, links followed, of a split one all parts; None without any."""
         found = self.stat([one for one in _paths(path) if one == path or _stands(one)])
         if found is None:
             return None
-        return FileStamp(sum(one.size_bytes for one in found), max(one.mtime_ns for one in found))
+        inode = tuple(number for one in found for number in one.inode) if all(one.inode for one in found) else ()
+        return FileStamp(sum(one.size_bytes for one in found), max(one.mtime_ns for one in found), inode)
 
     def stat(self, paths: Sequence[Path]) -> tuple[FileState, ...] | None:
         """These files as they are, in this order; None where one of them is not seen, or is no file. Reads none."""
@@ -84,9 +76,13 @@ class GgufFiles:
         if not all(stat.S_ISREG(status.st_mode) for _, status, _ in found):
             return None
         return tuple(
-            FileState(str(path), status.st_size, status.st_mtime_ns, max(status.st_ctime_ns, link_ns))
+            FileState(str(path), status.st_size, status.st_mtime_ns, max(status.st_ctime_ns, link_ns), inode_of(status))
             for path, status, link_ns in found
         )
+
+    def sample(self, paths: Sequence[Path]) -> str:
+        """A digest of these files by a part of what they say (file_sample); empty where one of them cannot be read."""
+        return self._samples.of(paths)
 
 
 def _stands(path: Path) -> bool:

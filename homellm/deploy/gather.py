@@ -45,7 +45,7 @@ def gather(stack: Stack, models: tuple[Model, ...], ports: Ports) -> World:
         images=images,
         dialects=_dialects(own, images, ports),
         model_files=model_files,
-        loadable=loadable(own, model_files, info, ports.files),
+        loadable=loadable(own, model_files, info, ports.files, containers),
         published=published,
         networks=_networks(stack, (*own, *servers), ports),
         gathered_for=frozenset(model.name for model in models),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from homellm.deploy.session import Ports
 from homellm.domain.evidence import FilesSeen
 from homellm.domain.stack import Model
 from homellm.domain.world import NEVER, Container, EngineInfo, FileState, ModelFile
-from homellm.planning.loaded_files import changed_since, differing, loaded, made_for
+from homellm.planning.loaded_files import changed_since, differing, loaded, made_for, weakest, with_samples
 from homellm.planning.units import Unit
 from homellm.ports import ModelFiles
 
@@ -19,16 +19,26 @@ Recorded = Callable[[], tuple[FileState, ...] | None]
 
 
 def loadable(
-    models: tuple[Model, ...], found: Mapping[str, ModelFile], info: EngineInfo, files: ModelFiles
+    models: tuple[Model, ...],
+    found: Mapping[str, ModelFile],
+    info: EngineInfo,
+    files: ModelFiles,
+    containers: Iterable[Container] = (),
 ) -> dict[str, tuple[FileState, ...]]:
     """What each model's server would load now, by its name: weights with all parts, projector, template.
 
     Not those of a hub's cache and of Ollama's store: what differs has another path there. None of an engine elsewhere.
+    Samples are taken of what no label of `containers` knows as it is now.
     """
     if not info.local:
         return {}
+    known = [file for container in containers for file in made_for(container) or ()]
     states = {model.name: files.stat(_paths(model, found)) for model in models}
-    return {name: state for name, state in states.items() if state}
+    return {name: with_samples(state, known, _take(files)) for name, state in states.items() if state}
+
+
+def _take(files: ModelFiles) -> Callable[[str], str]:
+    return lambda path: files.sample([Path(path)])
 
 
 def _paths(model: Model, found: Mapping[str, ModelFile]) -> list[Path]:
@@ -52,10 +62,12 @@ def see_files(container: Container, ports: Ports, *, local: bool, recorded: Reco
     if now is None:
         loaded_then = recorded() or (made if container.finished_at == NEVER else None)
         return None if loaded_then is None else FilesSeen(loaded_then, unseen=_unseen(made, ports))
-    if made == now and container.finished_at == NEVER:
-        return FilesSeen(now)
-    then = loaded(container, now, recorded())
-    return None if then is None else FilesSeen(then, differing(then, now))
+    if container.finished_at == NEVER and weakest(made, now) == "untouched":
+        return FilesSeen(made, likeness="untouched")
+    known = recorded()
+    now = with_samples(now, (*made, *(known or ())), _take(ports.files))
+    then = loaded(container, now, known)
+    return None if then is None else FilesSeen(then, differing(then, now), likeness=weakest(then, now))
 
 
 def _unseen(files: tuple[FileState, ...], ports: Ports) -> tuple[str, ...]:

@@ -1,8 +1,9 @@
 """The file that a model of Ollama's was made from: whether what stands there now is another one.
 
-Ollama writes the file anew, so that nothing of its store tells. What is kept is the file's path, size and time, and the
-sha256 that its upload needed; of a split model those of all its parts. A file that has another time is read once: where
-it says the same, its time is noted.
+Ollama writes the file anew, so that nothing of its store tells. What is kept is the file's path, size, time and inode,
+a sample of it, and the sha256 that its upload needed; of a split model those of all its parts. One of the same size and
+time that was touched all the same is sampled. A file that has another time is read once: where it says the same, its
+time is noted.
 """
 
 from __future__ import annotations
@@ -51,28 +52,34 @@ def origin(model: Model, name: str, record: ServerRecord, reached: Reached, job:
     kept = record.made.get(name)
     if now is None or kept is None:
         return Origin(made and now is None, record, now)
-    if _unchanged(now, kept):
-        return Origin(made, record, kept)
-    if now.size_bytes != kept.size_bytes:
-        return Origin(False, record, now)
-    emit(Progress(model.name, "creating", f"reading {now.path}, which has another name or date than it had"))
-    now = with_digests(now, parts_of(model, job), job)
+    same = _is_same(now, kept, model, job.ports.files)
+    if same is not None:
+        return Origin(made and same, record, kept if same else now)
+    emit(Progress(model.name, "creating", f"reading {now.path}, which may be another file than it was"))
+    now = with_digests(now, parts_of(model, job.ports.files), job)
     if now.digests != kept.digests:
         return Origin(False, record, now)
     return Origin(made, note(name, now, reached, job), now)
 
 
 def looks_changed(model: Model, name: str, record: ServerRecord, files: ModelFiles) -> str:
-    """Why Ollama's model may not be that of its file, as a sentence; empty where nothing says so. Reads no file."""
+    """Why Ollama's model may not be that of its file, as a sentence; empty where nothing says so. Reads a sample."""
     now, kept = _file_now(model, files), record.made.get(name)
     if now is None or name not in record.made:
         return ""
     if kept is None:
         return f"Whether Ollama's model was made from {now.path} is not known; homellm up makes it anew."
-    if _unchanged(now, kept):
-        return ""
+    same = _is_same(now, kept, model, files)
+    return "" if same else _difference(now, kept, known=same is not None)
+
+
+def _difference(now: MadeFrom, kept: MadeFrom, *, known: bool) -> str:
     if now.size_bytes != kept.size_bytes:
         return f"{now.path} has not the size of the file that Ollama's model was made from; homellm up makes it anew."
+    if known:
+        return f"{now.path} is not the file that Ollama's model was made from; homellm up makes it anew."
+    if _is_dated_as(now, kept):
+        return f"{now.path} may be another file than Ollama's model was made from; {COMPARED_BY_UP}"
     newer = kept.path == now.path and now.mtime_ns > kept.mtime_ns
     why = "is newer than what Ollama serves" if newer else "is not the file that Ollama's model was made from"
     return f"{now.path} {why}; {COMPARED_BY_UP}"
@@ -81,27 +88,39 @@ def looks_changed(model: Model, name: str, record: ServerRecord, files: ModelFil
 def _file_now(model: Model, files: ModelFiles) -> MadeFrom | None:
     path = model.source.path if model.source.kind != "ollama" else None
     stamp = files.stamp(path) if path is not None else None
-    return MadeFrom(str(path), *stamp) if stamp is not None else None
+    return MadeFrom(str(path), stamp.size_bytes, stamp.mtime_ns, inode=stamp.inode) if stamp is not None else None
 
 
-def _unchanged(now: MadeFrom, kept: MadeFrom) -> bool:
-    """By path, size and time."""
-    return replace(now, digests=kept.digests) == kept
+def _is_same(now: MadeFrom, kept: MadeFrom, model: Model, files: ModelFiles) -> bool | None:
+    """Whether it is the file that was kept; None where only all of it can tell."""
+    if now.size_bytes != kept.size_bytes:
+        return False
+    if not _is_dated_as(now, kept):
+        return None
+    if now.inode and now.inode == kept.inode:
+        return True
+    sample = files.sample(parts_of(model, files)) if kept.sample else ""
+    return sample == kept.sample if sample else None
+
+
+def _is_dated_as(now: MadeFrom, kept: MadeFrom) -> bool:
+    return (now.path, now.mtime_ns) == (kept.path, kept.mtime_ns)
 
 
 def with_digests(file: MadeFrom, parts: tuple[Path, ...], job: Job) -> MadeFrom:
     """The file with the sha256 of each of its parts, read unless they are known. Raises Interrupted, and Refused."""
     if len(file.digests) == len(parts):
         return file
-    return replace(file, digests=tuple(apart(partial(job.ports.files.sha256, part), job.scope) for part in parts))
+    digests = tuple(apart(partial(job.ports.files.sha256, part), job.scope) for part in parts)
+    return replace(file, digests=digests, sample=job.ports.files.sample(parts))
 
 
-def parts_of(model: Model, job: Job) -> tuple[Path, ...]:
+def parts_of(model: Model, files: ModelFiles) -> tuple[Path, ...]:
     """The files that a model is made from: one, or the parts of a split one in their order."""
     path = model.source.path
     if path is None:
         return ()
-    return tuple(Path(part) for part in job.ports.files.look(path).parts) or (path,)
+    return tuple(Path(part) for part in files.look(path).parts) or (path,)
 
 
 def note(name: str, file: MadeFrom | None, reached: Reached, job: Job) -> ServerRecord:

@@ -156,7 +156,7 @@ def _make(
         return None
     if file is None:
         raise Refused(f"{model.source} cannot be read", hint="Check that it is there.", id="model-missing")
-    parts = parts_of(model, job)
+    parts = parts_of(model, job.ports.files)
     file = _upload(model, parts, file, reached, job, emit)
     with old_copy_leaves(plan.name, own, reached):
         files = {part.name: f"sha256:{one}" for part, one in zip(parts, file.digests, strict=True)}

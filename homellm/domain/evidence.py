@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from homellm.domain.signals import Signal
-from homellm.domain.world import Container, FileState, HostGpu, Process
+from homellm.domain.world import Container, FileState, HostGpu, Likeness, Process
 
 if TYPE_CHECKING:
     from homellm.domain.ollama import LoadedModel
@@ -132,12 +132,14 @@ class Overlap:
 class FilesSeen:
     """The files that the present run of a server `loaded`, and the paths of those that are others now (`changed`).
 
-    `unseen` are those of which nothing is known now: they are gone, or this user may not look.
+    `unseen` are those of which nothing is known now: they are gone, or this user may not look. `likeness` is what
+    is known of the others, of several the least (world.Likeness).
     """
 
     loaded: tuple[FileState, ...]
     changed: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
+    likeness: Likeness = "dated"
 
 
 @dataclass(frozen=True, slots=True)

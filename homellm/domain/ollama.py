@@ -87,12 +87,16 @@ class MadeFrom:
     """The file that a model was made from, as it was then; of a split one all its parts, `path` being the first.
 
     `mtime_ns` is that of the newest, counted from the Unix epoch. `digests` are the sha256 of each whole file, in hex.
+    `inode` is that of all parts (world.FileStamp), `sample` stands for what they say (ports.ModelFiles.sample); both
+    are empty where an older homellm made the model.
     """
 
     path: str
     size_bytes: int
     mtime_ns: int
     digests: tuple[str, ...] = ()
+    inode: tuple[int, ...] = ()
+    sample: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,11 +161,17 @@ class Listener:
 class FileStamp(NamedTuple):
     """What tells without reading a model's files that they may have changed: all bytes, and the newest time.
 
-    `mtime_ns` counts from the Unix epoch.
+    `mtime_ns` counts from the Unix epoch. `inode` is that of every part (FileState), one behind the other.
     """
 
     size_bytes: int
     mtime_ns: int
+    inode: tuple[int, ...] = ()
+
+
+#: What is known of a file that is to be what it was: its inode is, or a sample of the content, or size and date alone;
+#: or it is another one.
+Likeness = Literal["untouched", "sampled", "dated", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +179,18 @@ class FileState:
     """One file, as the kernel tells of it without opening it, links followed; times in nanoseconds of the Unix epoch.
 
     `changed_ns` is when its inode or a link on the way to it last changed (ctime), which no program can set: a file of
-    an older date that was moved here is young by it. Two states are equal when path, size and time of content are.
+    an older date that was moved here is young by it. `inode` is device, number and ctime of the file itself: the same
+    three are the same file, that nobody wrote to since. It is empty where the file system's ctime is too coarse for
+    that. `sample` stands for what the file says (ports.ModelFiles.sample); empty until it is taken. Two states are
+    equal when path, size and time of content are; planning.loaded_files.likeness compares the rest.
     """
 
     path: str
     size_bytes: int
     mtime_ns: int
     changed_ns: int = field(default=0, compare=False)
+    inode: tuple[int, ...] = field(default=(), compare=False)
+    sample: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

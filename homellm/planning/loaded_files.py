@@ -7,24 +7,27 @@ on the container before its load begins (a label), and into the record of a run 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import TypeGuard
 
 from homellm.domain.engine_time import engine_time_ns
 from homellm.domain.names import LABEL_FILES
-from homellm.domain.world import NEVER, Container, FileState
+from homellm.domain.world import NEVER, Container, FileState, Likeness
 
 #: The engine notes the time of a start once the process runs, moments after its mounts were made.
 MARGIN_NS = 2 * 10**9
 #: So many files are named, the rest is counted.
 _NAMED = 2
 
-Row = tuple[str, int, int]
+Row = tuple[str, int, int, tuple[int, ...], str]
+_WEAKEST: tuple[Likeness, ...] = ("other", "dated", "sampled", "untouched")
 
 
 def as_rows(files: Iterable[FileState]) -> list[Row]:
-    """Files as JSON has them: path, size in bytes, time of content in nanoseconds."""
-    return [(one.path, one.size_bytes, one.mtime_ns) for one in files]
+    """Files as JSON has them: path, size in bytes, time of content in nanoseconds, inode, sample."""
+    return [(one.path, one.size_bytes, one.mtime_ns, one.inode, one.sample) for one in files]
 
 
 def from_rows(rows: object) -> tuple[FileState, ...] | None:
@@ -34,11 +37,17 @@ def from_rows(rows: object) -> tuple[FileState, ...] | None:
     found: list[FileState] = []
     for row in rows:
         match row:
-            case [str(path), int(size_bytes), int(mtime_ns)]:
+            case [str(path), int(size_bytes), int(mtime_ns)]:  # of an older homellm
                 found.append(FileState(path, size_bytes, mtime_ns))
+            case [str(path), int(size_bytes), int(mtime_ns), list(inode), str(sample)] if _numbers(inode):
+                found.append(FileState(path, size_bytes, mtime_ns, 0, tuple(inode), sample))
             case _:
                 return None
     return tuple(found)
+
+
+def _numbers(values: list[object]) -> TypeGuard[list[int]]:
+    return all(isinstance(value, int) for value in values)
 
 
 def files_label(files: tuple[FileState, ...]) -> dict[str, str]:
@@ -68,7 +77,7 @@ def loaded(
     if all(_settled(file, container) for file in now):
         return now
     made = made_for(container)
-    if container.finished_at == NEVER or made != now:
+    if container.finished_at == NEVER or made is None or differing(made, now):
         return made
     return None
 
@@ -88,10 +97,40 @@ def _ns(text: str) -> int:
         return 0  # not known: then nothing is older than it
 
 
+def likeness(then: FileState | None, now: FileState) -> Likeness:
+    """Whether a file is what it was. A sample decides only where size and date are the same and the inode is not.
+
+    One that is dated otherwise is another file without a look: loading it takes as long as to compare it.
+    """
+    if then is None or then != now:
+        return "other"
+    if then.inode and then.inode == now.inode:
+        return "untouched"
+    if not (then.sample and now.sample):
+        return "dated"
+    return "sampled" if then.sample == now.sample else "other"
+
+
 def differing(then: tuple[FileState, ...], now: tuple[FileState, ...]) -> tuple[str, ...]:
     """The paths of the files that are not what they were."""
     before = {file.path: file for file in then}
-    return tuple(file.path for file in now if before.get(file.path) != file)
+    return tuple(file.path for file in now if likeness(before.get(file.path), file) == "other")
+
+
+def weakest(then: tuple[FileState, ...], now: tuple[FileState, ...]) -> Likeness:
+    """The likeness of which least is known among all files."""
+    before = {file.path: file for file in then}
+    return min((likeness(before.get(file.path), file) for file in now), key=_WEAKEST.index, default="other")
+
+
+def with_samples(
+    now: Iterable[FileState], known: Iterable[FileState], take: Callable[[str], str]
+) -> tuple[FileState, ...]:
+    """The files with their samples: from what is `known` of the very same inode, else `take` reads one by its path."""
+    samples = {(one.path, one.inode): one.sample for one in known if one.inode and one.sample}
+    return tuple(
+        replace(file, sample=samples.get((file.path, file.inode)) or file.sample or take(file.path)) for file in now
+    )
 
 
 def changed_since(paths: tuple[str, ...]) -> str:

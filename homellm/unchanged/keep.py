@@ -18,6 +18,7 @@ from typing import Any, TextIO
 from urllib.parse import urlsplit
 
 from homellm.adapters import docker_parse
+from homellm.adapters.file_sample import COARSE_NS
 from homellm.domain.evidence import Evidence
 from homellm.domain.names import NEXT
 from homellm.domain.stack import Model, Stack
@@ -85,7 +86,7 @@ def keep(
     what `far` raises.
     """
     plain = all(_IMAGE.fullmatch(one.model.image) for one in proved)
-    if not plain or not engine.address.startswith("unix://") or not all(map(_is_sure, proved)):
+    if not plain or not engine.address.startswith("unix://") or not all(map(_is_sure, proved)) or _coarse(files):
         return False
     subject = _subject(stack, engine, proved, files)
     facts: dict[str, Any] = {"near": near(subject, environ)}
@@ -97,6 +98,12 @@ def keep(
         return False
     store.write(begun.path, {"subject": subject, "facts": facts, "printed": base64.b64encode(printed).decode()})
     return True
+
+
+def _coarse(files: FileFacts) -> bool:
+    """Whether one stands on a file system whose times would not tell that it was written again."""
+    times = (facts[-1] for facts in files.values())
+    return any(isinstance(time_ns, int) and time_ns % COARSE_NS == 0 for time_ns in times)
 
 
 def _is_sure(one: Proved) -> bool:

@@ -58,6 +58,12 @@ def files_of(result):
     return next(check for check in model["checks"] if check["id"] == "files")
 
 
+def row(result):
+    """What `check` prints of the files."""
+    (found,) = (" ".join(line.split()) for line in result.stdout.splitlines() if "files" in line.split())
+    return found
+
+
 def width(port):
     return get(port, "/v1/models")["data"][0]["meta"]["n_embd"]
 
@@ -116,3 +122,32 @@ def test_a_file_that_is_rewritten_in_its_place_and_one_that_is_touched(cli, stac
     os.utime(file, (1, 1))
     assert up(cli) == (0, True)
     assert up(cli) == (0, False)
+
+
+def test_another_file_of_the_same_size_and_date_and_one_that_was_restored(cli, stack_file, instant_image, file):
+    """`mv`, `cp -p` and `rsync -t` of another file; a backup that is put back, and rights that change."""
+    stack_file({"m": {"source": f"gguf:{file}", "image": instant_image, "port": free_port()}})
+    assert up(cli) == (0, True)
+    assert row(cli("check")) == "✔ files as loaded untouched files"
+    backup, other = file.with_suffix(".backup"), file.with_suffix(".other")
+    shutil.copy2(file, backup)
+    shutil.copy2(backup, other)
+    backup.rename(file)
+    file.chmod(0o600)
+    assert row(cli("check")) == "✔ files as loaded size, date and samples as loaded files"
+    assert up(cli) == (0, False)
+    assert up(cli) == (0, False)
+    dated = file.stat()
+    with other.open("r+b") as raw:
+        raw.seek(dated.st_size // 2)
+        weights = raw.read()
+        raw.seek(dated.st_size // 2)
+        raw.write(bytes(byte ^ 1 for byte in weights))
+    os.utime(other, ns=(dated.st_atime_ns, dated.st_mtime_ns))
+    other.rename(file)
+    assert (file.stat().st_size, file.stat().st_mtime_ns) == (dated.st_size, dated.st_mtime_ns)
+    checked = cli("check", "--format", "json")
+    assert (checked.code, files_of(checked)["verdict"]) == (5, "fail")
+    assert up(cli) == (0, True)
+    assert up(cli) == (0, False)
+    assert row(cli("check")) == "✔ files as loaded untouched files"

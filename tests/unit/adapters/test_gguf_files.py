@@ -263,16 +263,20 @@ class TestStamp:
         (tmp_path / "m.gguf").write_bytes(b"12345")
         os.utime(tmp_path / "m.gguf", ns=(1, 1_700_000_000_123_456_789))
         (tmp_path / "link.gguf").symlink_to("m.gguf")
-        assert GgufFiles().stamp(tmp_path / "link.gguf") == (5, 1_700_000_000_123_456_789)
+        status = (tmp_path / "m.gguf").stat()
+        inode = (status.st_dev, status.st_ino, status.st_ctime_ns)
+        assert GgufFiles().stamp(tmp_path / "link.gguf") == (5, 1_700_000_000_123_456_789, inode)
 
     def test_of_all_parts_together(self, tmp_path):
         for number in (1, 2):
             part = tmp_path / f"m-{number:05}-of-00002.gguf"
             part.write_bytes(b"x" * number)
             os.utime(part, ns=(1, number * 10**9))
-        assert GgufFiles().stamp(tmp_path / "m-00001-of-00002.gguf") == (3, 2 * 10**9)
-        (tmp_path / "m-00002-of-00002.gguf").unlink()
-        assert GgufFiles().stamp(tmp_path / "m-00001-of-00002.gguf") == (1, 10**9)
+        parts = [tmp_path / f"m-{number:05}-of-00002.gguf" for number in (1, 2)]
+        first, second = ((found.st_dev, found.st_ino, found.st_ctime_ns) for found in (one.stat() for one in parts))
+        assert GgufFiles().stamp(parts[0]) == (3, 2 * 10**9, (*first, *second))
+        parts[1].unlink()
+        assert GgufFiles().stamp(parts[0]) == (1, 10**9, first)
 
     def test_of_each_file_by_itself(self, tmp_path):
         for number in (1, 2):

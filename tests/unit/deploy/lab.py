@@ -41,6 +41,8 @@ class FakeFiles:
         self.times_ns: dict[str, int] = {}
         self.changed_ns: dict[str, int] = {}
         self.hashed: list[str] = []
+        self.sampled: list[str] = []
+        self.inodes: dict[str, int] = {}
 
     def look(self, path: Path) -> ModelFile:
         return self.states.get(str(path), ModelFile(str(path), "ok", WEIGHTS, WEIGHTS, WEIGHTS, "llama"))
@@ -50,16 +52,33 @@ class FakeFiles:
         if any(part not in self.contents for part in parts):
             return None
         newest = max(self.times_ns.get(part, 0) for part in parts)
-        return FileStamp(sum(len(self.contents[part]) for part in parts), newest)
+        inode = tuple(number for part in parts for number in self.inode(part))
+        return FileStamp(sum(len(self.contents[part]) for part in parts), newest, inode)
+
+    def inode(self, name: str) -> tuple[int, ...]:
+        return (1, self.inodes.get(name, 1), self.changed_ns.get(name, 0))
 
     def stat(self, paths: Sequence[Path]) -> tuple[FileState, ...] | None:
         names = [str(path) for path in paths]
         if any(name not in self.contents for name in names):
             return None
         return tuple(
-            FileState(name, len(self.contents[name]), self.times_ns.get(name, 0), self.changed_ns.get(name, 0))
+            FileState(
+                name,
+                len(self.contents[name]),
+                self.times_ns.get(name, 0),
+                self.changed_ns.get(name, 0),
+                self.inode(name),
+            )
             for name in names
         )
+
+    def sample(self, paths: Sequence[Path]) -> str:
+        names = [str(path) for path in paths]
+        self.sampled += names
+        if any(name not in self.contents for name in names):
+            return ""
+        return hashlib.sha256(b"".join(self.contents[name] for name in names)).hexdigest()[:32]
 
     def sha256(self, path: Path) -> str:
         self.hashed.append(str(path))

@@ -3,6 +3,7 @@
 import itertools
 import json
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -126,8 +127,44 @@ class TestNoticed:
         assert only(lab.up()).changed
         rests(lab, [b"old", b"old"])
 
-    def test_other_rights_are_no_change(self, lab):
+    def test_what_leaves_the_content_alone_is_no_change(self, lab):
+        """chmod, a hard link, another disk and back, a restored backup: the same size and date, another inode."""
+        assert (verdict(only(lab.up())).text, lab.files.sampled) == ("untouched", [FILE])
         lab.files.changed_ns[FILE] += 10**15
+        lab.files.inodes[FILE] = 7
+        rests(lab, [b"old"])
+        assert verdict(checked(lab)).text == "size, date and samples as loaded"
+        assert causes(lab) == []
+
+    @pytest.mark.parametrize("inode", [1, 7], ids=["written over it", "moved there"])
+    def test_another_file_of_the_same_size_and_date(self, lab, inode):
+        """`cp -p`, `rsync -t`, `mv`."""
+        before = lab.files.times_ns[FILE]
+        lab.put(b"new")
+        lab.files.times_ns[FILE], lab.files.inodes[FILE] = before, inode
+        assert verdict(checked(lab)).text == "smol.gguf: changed since it was loaded"
+        assert causes(lab) == [CHANGED]
+        assert only(lab.up()).changed
+        rests(lab, [b"old", b"new"])
+        assert verdict(checked(lab)).text == "untouched"
+
+    def test_one_under_a_server_that_was_restarted_since(self, lab):
+        lab.restarted()
+        assert not only(lab.up()).changed
+        lab.wait()
+        before = lab.files.times_ns[FILE]
+        lab.put(b"new")
+        lab.files.times_ns[FILE] = before
+        assert only(lab.up()).changed
+        rests(lab, [b"old", b"old", b"new"])
+
+    def test_a_container_of_an_older_homellm_knows_size_and_date_alone(self, lab):
+        container = lab.state.by_name(NAME)
+        container.body["Labels"]["homellm.files"] = json.dumps([[FILE, 3, STARTED_NS]])
+        record = json.loads(container.files["/.homellm.json"])
+        container.files["/.homellm.json"] = json.dumps(record | {"files": [[FILE, 3, STARTED_NS]]}).encode()
+        lab.files.inodes[FILE] = 7
+        assert verdict(checked(lab)).text == "size and date as loaded"
         rests(lab, [b"old"])
 
     def test_an_older_file_that_is_moved_there(self, lab):
@@ -146,7 +183,7 @@ class TestNoticed:
         assert found.text == "smol.gguf: changed since it was loaded"
         assert "homellm up" in found.hint
         assert lab.loads == [b"old"]
-        assert kept(lab) == before == [[FILE, 3, STARTED_NS]]
+        assert kept(lab) == before == [[FILE, 3, STARTED_NS, [1, 1, STARTED_NS], sha256(b"old").hexdigest()[:32]]]
 
     def test_check_after_check_goes_on_telling_it(self, lab):
         lab.put(b"new")

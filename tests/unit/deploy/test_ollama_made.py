@@ -63,6 +63,12 @@ def of(content: bytes) -> list[str]:
     return [f"made{digest(content)[-60:]}"]
 
 
+def kept_of(content: bytes, mtime_ns: int = 0) -> MadeFrom:
+    """What is to be kept of a file that says this."""
+    sha = sha256(content).hexdigest()
+    return MadeFrom(FILE, len(content), mtime_ns, (sha,), (1, 1, 0), sha[:32])
+
+
 def kept(lab: OllamaLab) -> MadeFrom | None:
     ports = lab.ports()
     container = ports.engine.find_container(SERVER)
@@ -77,7 +83,7 @@ class TestUp:
             assert (report.state, report.runner) == (State.VERIFIED, "ollama")
         assert lab.ollamas.calls == [f"upload {digest(OLD)}", "create smol:latest"]
         assert (lab.files.hashed, served(lab)) == ([FILE], of(OLD))
-        assert kept(lab) == MadeFrom(FILE, len(OLD), 0, (sha256(OLD).hexdigest(),))
+        assert kept(lab) == kept_of(OLD)
 
     @pytest.mark.parametrize("content", [NEW, SAME_SIZE])
     def test_another_content_is_made_anew_and_the_old_one_leaves(self, content):
@@ -105,7 +111,42 @@ class TestUp:
         for _ in range(2):
             assert only(lab.up(of_file())).state is State.VERIFIED
         assert (lab.ollamas.calls, lab.loads(), lab.files.hashed) == (calls, loads, [FILE, FILE])
-        assert kept(lab) == MadeFrom(FILE, len(OLD), DAY_NS, (sha256(OLD).hexdigest(),))
+        assert kept(lab) == kept_of(OLD, DAY_NS)
+
+    def test_one_of_the_same_size_and_date_that_was_touched_is_sampled(self):
+        """chmod, a hard link, another disk and back."""
+        lab = made_lab()
+        lab.up(of_file())
+        calls, loads = lab.ollamas.calls.copy(), lab.loads().copy()
+        lab.files.inodes[FILE] = 7
+        for _ in range(2):
+            assert only(lab.up(of_file())).state is State.VERIFIED
+        assert (lab.ollamas.calls, lab.loads(), lab.files.hashed) == (calls, loads, [FILE])
+
+    def test_another_file_of_the_same_size_and_date_is_made_anew(self):
+        """`cp -p`, `rsync -t`, `mv`."""
+        lab = made_lab()
+        lab.up(of_file())
+        lab.files.contents[FILE] = SAME_SIZE
+        lab.files.inodes[FILE] = 7
+        for _ in range(2):
+            assert only(lab.up(of_file())).state is State.VERIFIED
+        assert (served(lab), lab.files.hashed) == (of(SAME_SIZE), [FILE, FILE])
+        assert kept(lab) == replace(kept_of(SAME_SIZE), inode=(1, 7, 0))
+
+    def test_one_that_an_older_homellm_made_is_read_once(self):
+        """Of it neither an inode nor a sample was kept."""
+        lab = made_lab()
+        lab.up(of_file())
+        ports = lab.ports()
+        container = ports.engine.find_container(SERVER)
+        record = read_server_record(container, "", ports)
+        older = replace(kept_of(OLD), inode=(), sample="")
+        write_server_record(container, "", replace(record, made={"smol:latest": older}), ports)
+        for _ in range(2):
+            assert only(lab.up(of_file())).state is State.VERIFIED
+        assert (kept(lab), lab.files.hashed) == (kept_of(OLD), [FILE, FILE])
+        assert lab.ollamas.calls == [f"upload {digest(OLD)}", "create smol:latest"]
 
     def test_all_parts_of_a_split_one_are_uploaded_and_looked_at(self):
         lab, parts = made_lab(), [f"/models/big-{number:05}-of-00002.gguf" for number in (1, 2)]
@@ -168,7 +209,7 @@ class TestUp:
         write_server_record(container, "", replace(record, made={"smol:latest": None}), ports)
         assert only(lab.up(of_file())).state is State.VERIFIED
         assert served(lab) == of(OLD)
-        assert kept(lab) == MadeFrom(FILE, len(OLD), 0, (sha256(OLD).hexdigest(),))
+        assert kept(lab) == kept_of(OLD)
 
     def test_a_copy_whose_name_comes_to_mean_a_file(self):
         lab = OllamaLab()
@@ -285,6 +326,20 @@ class TestLooks:
         report = self.check(lab)
         told = f"{FILE} has not the size of the file that Ollama's model was made from; homellm up makes it anew."
         assert (report.notes, report.exit_code, declaration(report)) == ((told,), ExitCode.DEGRADED, "fail")
+
+    def test_check_and_plan_know_one_of_the_same_size_and_date_by_its_sample(self):
+        lab = made_lab()
+        lab.up(of_file())
+        lab.files.inodes[FILE] = 7
+        assert (self.check(lab).notes, plan(lab.stack(of_file()), (), lab.ports(), lab.options).steps) == ((), ())
+        lab.files.contents[FILE] = SAME_SIZE
+        told = f"{FILE} is not the file that Ollama's model was made from; homellm up makes it anew."
+        report = self.check(lab)
+        assert (report.notes, report.exit_code, declaration(report)) == ((told,), ExitCode.DEGRADED, "fail")
+        (step,) = plan(lab.stack(of_file()), (), lab.ports(), lab.options).steps
+        assert step.cause.startswith(told)
+        lab.up(of_file())
+        assert self.check(lab).notes == ()
 
     def test_plan_says_what_will_be_done(self):
         lab = made_lab()

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from homellm.domain.evidence import FilesSeen
 from homellm.domain.verdicts import State, judge
 from homellm.domain.world import FileState
@@ -16,6 +18,14 @@ def test_unchanged():
     verdict = check("files", evidence=replace(SEEN, files=FilesSeen(LOADED)))
     assert (verdict.asked, verdict.observed, verdict.verdict, verdict.source) == (True, True, "pass", "files")
     assert (verdict.asked_text, verdict.text) == ("as loaded", "size and date as loaded")
+
+
+@pytest.mark.parametrize(
+    ("likeness", "text"), [("untouched", "untouched"), ("sampled", "size, date and samples as loaded")]
+)
+def test_a_pass_says_what_it_rests_on(likeness, text):
+    verdict = check("files", evidence=replace(SEEN, files=FilesSeen(LOADED, likeness=likeness)))
+    assert (verdict.verdict, verdict.text) == ("pass", text)
 
 
 def test_one_that_changed_is_failed_advice():

@@ -6,7 +6,18 @@ import pytest
 
 from homellm.domain.names import LABEL_FILES
 from homellm.domain.world import NEVER, FileState
-from homellm.planning.loaded_files import as_rows, changed_since, differing, files_label, from_rows, loaded, made_for
+from homellm.planning.loaded_files import (
+    as_rows,
+    changed_since,
+    differing,
+    files_label,
+    from_rows,
+    likeness,
+    loaded,
+    made_for,
+    weakest,
+    with_samples,
+)
 from tests.unit.planning.build import container
 
 SECOND_NS = 10**9
@@ -28,18 +39,25 @@ def run(files=OLD, finished_at=NEVER):
 
 class TestTheLabel:
     def test_comes_back_as_it_was(self):
-        label = files_label((*OLD, FileState("/models/ö, [1].gguf", 0, 1_700_000_000_123_456_789, 5)))
-        assert json.loads(label[LABEL_FILES])[1] == ["/models/ö, [1].gguf", 0, 1_700_000_000_123_456_789]
-        assert made_for(container(labels=label)) == (
-            *OLD,
-            FileState("/models/ö, [1].gguf", 0, 1_700_000_000_123_456_789),
-        )
+        label = files_label((*OLD, FileState("/models/ö, [1].gguf", 0, 1_700_000_000_123_456_789, 5, (1, 2, 3), "ab")))
+        row = ["/models/ö, [1].gguf", 0, 1_700_000_000_123_456_789, [1, 2, 3], "ab"]
+        assert json.loads(label[LABEL_FILES])[1] == row
+        first, second = made_for(container(labels=label))
+        assert (first, first.inode, first.sample) == (OLD[0], (), "")
+        assert [second.path, second.size_bytes, second.mtime_ns, list(second.inode), second.sample] == row
+
+    def test_of_an_older_homellm_has_three_columns(self):
+        (found,) = made_for(container(labels={LABEL_FILES: '[["/m", 10, 1]]'}))
+        assert (found, found.inode, found.sample) == (FileState("/m", 10, 1), (), "")
 
     def test_is_left_out_where_nothing_is_known(self):
         assert files_label(()) == {}
         assert made_for(container()) is None
 
-    @pytest.mark.parametrize("text", ["", "{", "1", '{"a": 1}', '[["/m", 1]]', '[["/m", "1", 2]]', "[" * 10_000])
+    @pytest.mark.parametrize(
+        "text",
+        ["", "{", "1", '{"a": 1}', '[["/m", 1]]', '[["/m", "1", 2]]', '[["/m", 1, 2, ["3"], ""]]', "[" * 10_000],
+    )
     def test_that_somebody_damaged_tells_nothing(self, text):
         assert made_for(container(labels={LABEL_FILES: text})) is None
 
@@ -77,6 +95,54 @@ class TestLoaded:
 
     def test_a_time_that_is_none(self):
         assert loaded(container(labels=files_label(OLD), started_at="soon"), new(-60), None) == OLD
+
+
+#: Device, inode and ctime of two files, and what samples of two contents are.
+ONE, TWO, A, B = (1, 2, 3), (1, 2, 4), "aa", "bb"
+
+
+class TestLikeness:
+    @pytest.mark.parametrize(
+        ("then", "now", "expected"),
+        [
+            ((ONE, A), (ONE, A), "untouched"),
+            ((ONE, A), (ONE, ""), "untouched"),
+            ((ONE, A), (TWO, A), "sampled"),
+            ((ONE, A), (TWO, B), "other"),
+            (((), A), ((), A), "sampled"),
+            (((), A), ((), B), "other"),
+            ((ONE, A), (TWO, ""), "dated"),
+            ((ONE, ""), (TWO, A), "dated"),
+            (((), ""), ((), ""), "dated"),
+        ],
+    )
+    def test_of_one_size_and_date(self, then, now, expected):
+        assert likeness(FileState(PATH, 10, 1, 0, *then), FileState(PATH, 10, 1, 9, *now)) == expected
+
+    @pytest.mark.parametrize("other", [FileState(PATH, 11, 1, 0, ONE, A), FileState(PATH, 10, 2, 0, ONE, A)])
+    def test_another_size_or_date_is_another_file(self, other):
+        assert likeness(FileState(PATH, 10, 1, 0, ONE, A), other) == "other"
+        assert likeness(None, other) == "other"
+
+    def test_of_several_the_least_that_is_known(self):
+        then = (FileState("/a", 1, 1, 0, ONE, A), FileState("/b", 1, 1, 0, ONE, A), FileState("/c", 1, 1))
+        now = (FileState("/a", 1, 1, 0, ONE), FileState("/b", 1, 1, 0, TWO, A), FileState("/c", 1, 1, 0, TWO, A))
+        assert [weakest(then[:n], now[:n]) for n in (1, 2, 3)] == ["untouched", "sampled", "dated"]
+        assert weakest(then, (FileState("/a", 1, 1, 0, TWO, B), *now[1:])) == "other"
+
+    def test_samples_are_taken_of_what_is_not_known_as_it_is(self):
+        taken = []
+        known = (FileState("/a", 1, 1, 0, ONE, A), FileState("/b", 1, 1, 0, ONE, A), FileState("/c", 1, 1, 0, (), A))
+        now = (FileState("/a", 1, 1, 0, ONE), FileState("/b", 1, 1, 0, TWO), FileState("/c", 1, 1))
+        found = with_samples(now, known, lambda path: taken.append(path) or B)
+        assert [one.sample for one in found] == [A, B, B]
+        assert taken == ["/b", "/c"]
+
+    def test_a_swap_of_one_size_and_date_in_a_run_of_which_nothing_was_kept(self):
+        then = (FileState(PATH, 10, 1, 0, ONE, A),)
+        now = (FileState(PATH, 10, 1, NOON_NS + SECOND_NS, TWO, B),)
+        assert loaded(run(then, finished_at=TEN_BEFORE), now, None) == then
+        assert differing(loaded(run(then, finished_at=TEN_BEFORE), now, None), now) == (PATH,)
 
 
 def test_files_that_differ():

@@ -14,6 +14,7 @@ import pytest
 from homellm.adapters import docker_parse
 from homellm.domain.evidence import Evidence, Props
 from homellm.domain.world import Process
+from homellm.unchanged import files
 from tests.unit.unchanged.changes_far import OTHER, listed
 from tests.unit.unchanged.scene import PRINTED, Scene
 
@@ -195,6 +196,18 @@ def test_a_file_that_changed_while_it_was_read_is_not_kept(scene: Scene, change:
     change(scene)
     assert not scene.keep(begun, files=before)
     assert scene.keep(begun)
+
+
+def test_files_whose_file_system_has_a_coarse_clock_are_not_kept(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FAT and some network shares: what is written within its second looks as it was."""
+    inode = files.inode
+
+    def in_seconds(path: str) -> list[str | int]:
+        return [fact // 10**9 * 10**9 if isinstance(fact, int) and fact > 10**18 else fact for fact in inode(path)]
+
+    assert scene.keep()
+    monkeypatch.setattr(files, "inode", in_seconds)
+    assert not scene.keep()
 
 
 def test_a_stack_file_that_changed_while_it_was_read_is_not_kept(scene: Scene) -> None:
