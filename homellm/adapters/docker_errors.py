@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from homellm.adapters.docker_error_rules import PORT_TAKEN, RULES
+from homellm.domain.addresses import overlapping
 from homellm.errors import EngineRefused
 
 _UNKNOWN_HINT = "These are the engine's own words; its log may say more: journalctl -u docker"
@@ -42,15 +43,9 @@ def taken_port(text: str) -> tuple[str, int] | None:
     return None
 
 
-def exclude(one: str, other: str) -> bool:
-    """Whether a port published on one address cannot be published on the other as well."""
-    wildcards = ("", "0.0.0.0", "::")
-    return one == other or one in wildcards or other in wildcards
-
-
 def holder_of(taken: tuple[str, int], published: Iterable[tuple[str, int, str]]) -> str | None:
     """The container that holds an address and port, out of (address, port, container) of those that run."""
-    return next((name for ip, port, name in published if port == taken[1] and exclude(ip, taken[0])), None)
+    return next((name for ip, port, name in published if port == taken[1] and overlapping(ip, taken[0])), None)
 
 
 class _Groups(dict[str, str]):

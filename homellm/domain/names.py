@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from homellm.domain.addresses import is_every
 from homellm.domain.stack import OLLAMA_PORT, SERVER_PORT, Model, OllamaServer, Stack
 
 LABEL_STACK = "homellm.stack"
@@ -27,7 +28,6 @@ PREVIOUS = ".prev-"
 PREVIOUS_KEPT = 3
 
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
-_WILDCARDS = ("0.0.0.0", "::", "[::]", "")
 
 
 def legal(text: str) -> str:
@@ -50,11 +50,6 @@ def network_alias(model: Model) -> str:
     return legal(model.name).lower()
 
 
-def is_wildcard(bind: str) -> bool:
-    """Whether a bind address means every interface."""
-    return bind in _WILDCARDS
-
-
 def url_host(address: str) -> str:
     """An address as it stands in a URL: IPv6 in brackets."""
     return f"[{address}]" if ":" in address and not address.startswith("[") else address
@@ -66,7 +61,7 @@ def url_of_port(bind: str, port: int) -> str:
     What Docker publishes on `::` takes no IPv4 (seen by running: Engine 20.10).
     """
     host = bind.strip("[]")
-    if is_wildcard(bind):
+    if is_every(bind):
         host = "::1" if ":" in host else "127.0.0.1"
     return f"http://{url_host(host)}:{port}"
 

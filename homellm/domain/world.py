@@ -148,6 +148,7 @@ class Listener:
     """A TCP port in use on the host: address as text, and who holds it where that can be read.
 
     `user` is the owner's name, or number where it has none; `unit` the systemd unit that the process belongs to.
+    `v6only` tells of a socket on `::` that it takes no IPv4; False also where that cannot be read.
     """
 
     address: str
@@ -156,6 +157,7 @@ class Listener:
     process: str | None = None
     user: str | None = None
     unit: str | None = None
+    v6only: bool = False
 
 
 class FileStamp(NamedTuple):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Sequence
 from itertools import combinations
 
-from homellm.domain.names import FAILED, NEXT, PREVIOUS, is_wildcard, legal
+from homellm.domain.addresses import overlapping
+from homellm.domain.names import FAILED, NEXT, PREVIOUS, legal
 from homellm.loading.findings import Findings
 from homellm.loading.merge import MergedModel
 from homellm.loading.nodes import Mark
@@ -36,16 +36,10 @@ def _check_ports(first: MergedModel, second: MergedModel, findings: Findings) ->
     if port is None or port != second.values.get("port"):
         return
     binds = [model.values.get("bind", _DEFAULT_BIND) for model in (first, second)]
-    if overlap(binds[0], binds[1]):
+    if overlapping(binds[0], binds[1]):
         told = _told(first, first.mark("port"), second, second.mark("port"))
         message = f"{told} both publish port {port} on {_addresses(binds)}"
         findings.add("port-twice", second.mark("port"), message, "Give one of them another port.", second.model)
-
-
-def overlap(one: str, other: str) -> bool:
-    """Whether two bind addresses cannot publish the same port: equal, or one of them every address of the family."""
-    families = {ipaddress.ip_address(address).version for address in (one, other)}
-    return len(families) == 1 and (one == other or is_wildcard(one) or is_wildcard(other))
 
 
 def _addresses(binds: list[str]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import ValidationInfo
 
+from homellm.domain.addresses import plain_ipv4
 from homellm.domain.stack import KvCacheType, Volume
 from homellm.loading.paths import shorten
 from homellm.loading.values import complain, filled, flag, listing, one_of, text, whole
@@ -102,10 +103,10 @@ def volume(value: Any, info: ValidationInfo) -> Volume:
 
 
 def bind(value: Any) -> str:
-    """An IP address, without brackets."""
+    """An IP address, without brackets; one of IPv4 that is mapped into IPv6 as that of IPv4, as Docker takes it."""
     word = filled(value).strip()
     try:
-        return str(ipaddress.ip_address(_unscoped(word.removeprefix("[").removesuffix("]"))))
+        return str(plain_ipv4(ipaddress.ip_address(_unscoped(word.removeprefix("[").removesuffix("]")))))
     except ValueError as error:
         hint = "Write 127.0.0.1 for this machine alone, 0.0.0.0 for every network."
         raise complain("wrong-value", f"is `{shorten(word)}`, which is no IP address", hint) from error

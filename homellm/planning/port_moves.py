@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from homellm.domain.addresses import overlapping
 from homellm.domain.names import LABEL_UNIT
 from homellm.domain.stack import Declared, Model, OllamaServer, Stack
 from homellm.domain.world import World
 from homellm.planning.orphans import orphan_containers
-from homellm.planning.ports import Published, freed, overlapping, stop_it
+from homellm.planning.ports import Published, freed, stop_it
 
 
 @dataclass(frozen=True, slots=True)

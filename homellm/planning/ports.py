@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable
 from dataclasses import replace
 
-from homellm.domain.names import is_wildcard
+from homellm.domain.addresses import is_every, overlapping
 from homellm.domain.places import problem_at
 from homellm.domain.stack import Declared, OllamaServer
 from homellm.domain.world import Host, Listener, World
@@ -15,37 +14,37 @@ from homellm.errors import Problem
 #: Programs that hold ports on behalf of containers: which container it is, the engine itself tells better.
 #: The kernel keeps fifteen characters of a name.
 _ENGINES_OWN = ("docker-proxy", "dockerd", "rootlesskit", "rootlessport", "slirp4netns", "com.docker.back")
-_IPV6 = 6
+_EVERY_IPV6 = "::"
 
 #: An address and port on the host, and the name of the container that publishes it.
 Published = tuple[str, int, str]
 
 
-def overlapping(bind: str, address: str) -> bool:
-    """Whether a port published on `bind` collides with one that is held on `address`.
+def takes(listener: Listener, bind: str) -> bool:
+    """Whether a listening socket of the host keeps Docker from publishing its port on `bind`.
 
-    A wildcard takes the port on every address of its family; the IPv6 wildcard takes IPv4 as well, as the kernel
-    binds it by default.
+    A program's socket on `::` takes IPv4 as well, unless it was made with IPV6_V6ONLY (ipv6(7)).
     """
-    one, other = _address(bind), _address(address)
-    if one.version == other.version:
-        return one == other or one.is_unspecified or other.is_unspecified
-    six = one if one.version == _IPV6 else other
-    return six.is_unspecified
-
-
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    return ipaddress.ip_address(text.strip("[]") or "0.0.0.0")
+    dual = listener.address == _EVERY_IPV6 and not listener.v6only
+    return dual or overlapping(bind, listener.address)
 
 
 def freed(world: World, ports: tuple[Published, ...]) -> World:
     """The world once containers have given up these ports."""
-    free = {(address, port) for address, port, _ in ports}
     listeners = world.host.listeners
-    if listeners is not None:  # the engine's proxy listens for a container
-        listeners = tuple(one for one in listeners if (one.address, one.port) not in free)
+    if listeners is not None:
+        listeners = tuple(one for one in listeners if not _of_engine(one, ports))
     published = tuple(port for port in world.published if port not in ports)
     return replace(world, published=published, host=replace(world.host, listeners=listeners))
+
+
+def _of_engine(listener: Listener, published: tuple[Published, ...]) -> bool:
+    """Whether it listens for a container that publishes its port.
+
+    The proxy of a rootless engine may listen on another address than that of the publication.
+    """
+    of_engine = listener.process in _ENGINES_OWN
+    return any(port == listener.port and (of_engine or address == listener.address) for address, port, _ in published)
 
 
 def stop_it(model: Declared, holder: str) -> str:
@@ -69,14 +68,19 @@ def port_problem(
     if model.port is None:
         return None
     for address, port, name in published or ():
-        if port == model.port and overlapping(model.bind, address):
-            return None if name in own else _held_by_container(model, name, way(name) if way else stop_it(model, name))
+        if port == model.port and name not in own and overlapping(model.bind, address):
+            return _held_by_container(model, name, way(name) if way else stop_it(model, name))
     for listener in host.listeners or ():
-        if listener.port == model.port and overlapping(model.bind, listener.address):
-            if published is None and (listener.process is None or listener.process in _ENGINES_OWN):
-                return None
+        if listener.port == model.port and takes(listener, model.bind) and not _may_be_container(listener, published):
             return _held_by_process(model, listener)
     return None
+
+
+def _may_be_container(listener: Listener, published: tuple[Published, ...] | None) -> bool:
+    """Whether it listens for a container: of those the engine tells better, if it was asked."""
+    if published is None:
+        return listener.process is None or listener.process in _ENGINES_OWN
+    return _of_engine(listener, published)
 
 
 def _held_by_process(model: Declared, listener: Listener) -> Problem:
@@ -98,7 +102,9 @@ def _held_by_process(model: Declared, listener: Listener) -> Problem:
 
 
 def _held_by_container(model: Declared, name: str, hint: str) -> Problem:
-    where = "every address" if is_wildcard(model.bind) else model.bind
+    where = model.bind
+    if is_every(model.bind):
+        where = "every IPv6 address" if ":" in model.bind else "every address"
     return problem_at(
         model,
         "port",

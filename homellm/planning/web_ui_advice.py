@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from homellm.domain.names import is_wildcard
+from homellm.domain.addresses import is_every
 from homellm.domain.open_webui import PERSISTENT_CONFIG, WebUi
 from homellm.domain.stack import Declared, Stack
 from homellm.errors import ExitCode, Problem
@@ -79,7 +79,7 @@ def _bound_to_loopback(stack: Stack | None, port: int | None) -> tuple[str, ...]
         return ()
     declared: tuple[Declared, ...] = (*stack.models, *(server for server in stack.ollama if server.ours))
     return tuple(
-        one.name for one in declared if port and one.port == port and not is_wildcard(one.bind) and one.bind in _ITSELF
+        one.name for one in declared if port and one.port == port and not is_every(one.bind) and one.bind in _ITSELF
     )
 
 

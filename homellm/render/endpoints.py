@@ -6,8 +6,9 @@ import ipaddress
 from collections.abc import Collection
 from urllib.parse import urlsplit
 
+from homellm.domain.addresses import is_every
 from homellm.domain.endpoints import ModelEndpoints, Way
-from homellm.domain.names import is_wildcard, network_alias, network_name, server_alias, url_host, url_of_port
+from homellm.domain.names import network_alias, network_name, server_alias, url_host, url_of_port
 from homellm.domain.stack import OLLAMA_PORT, SERVER_PORT, Model, OllamaServer, Stack
 
 _LOCAL_NAMES = ("localhost", "localhost.localdomain")
@@ -53,7 +54,7 @@ def _published(declared: Model | OllamaServer, lan_address: str | None) -> tuple
     if declared.port is None:
         nothing = Way(None, f"no port is published: give {declared.name} a `port`")
         return nothing, nothing
-    if is_wildcard(declared.bind):
+    if is_every(declared.bind):
         return Way(url_of_port(declared.bind, declared.port)), _on_lan(declared, declared.port, lan_address)
     if _is_loopback(declared.bind):
         key = " and an `api_key`" if isinstance(declared, Model) else ""

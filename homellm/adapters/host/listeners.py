@@ -11,11 +11,13 @@ from pathlib import Path
 
 from homellm.adapters.host.processes import pids, process_name
 from homellm.adapters.host.root import HostRoot
+from homellm.adapters.host.v6only import v6only_inodes
 from homellm.domain.world import Listener
 
 #: The state LISTEN in /proc/net/tcp (Linux, include/net/tcp_states.h).
 _LISTEN = "0A"
 _PROXY = "docker-proxy"
+_EVERY_IPV6 = "::"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,15 @@ class _Socket:
 
 @dataclass(frozen=True, slots=True)
 class _Holders:
-    """Process by the inode of its socket, docker-proxy by (address, port), name of a user by number."""
+    """Process by the inode of its socket, docker-proxy by (address, port), name of a user by number.
+
+    `v6only` are the inodes of sockets on `::` that take no IPv4.
+    """
 
     by_inode: dict[str, int]
     proxies: dict[tuple[str, int], int]
     users: dict[str, str]
+    v6only: frozenset[str]
 
 
 def read_listeners(
@@ -42,7 +48,7 @@ def read_listeners(
 
     The network namespace is that of process 1. Pid and process are None where the open files of the holder may not
     be read; its user is known all the same. With `ports` they are None at all others, and nowhere are they looked for
-    at an (address, port) that is `known`.
+    at an (address, port) that is `known`; nor is `v6only`.
     """
     tables = [root.text(f"/proc/1/net/{name}") for name in ("tcp", "tcp6")]
     if tables[0] is None and root.path == Path("/"):
@@ -55,6 +61,7 @@ def read_listeners(
         by_inode=_by_inode(root, {socket.inode for socket in asked}) if asked else {},
         proxies=_proxies(root) if asked else {},
         users=_users(root),
+        v6only=v6only_inodes() if any(one.address == _EVERY_IPV6 for one in asked) else frozenset(),
     )
     return tuple(_listener(root, socket, holders) for socket in sockets)
 
@@ -131,6 +138,7 @@ def _listener(root: HostRoot, socket: _Socket, holders: _Holders) -> Listener:
         process=None if pid is None else process_name(root, pid),
         user=holders.users.get(socket.uid, socket.uid),
         unit=None if pid is None else _unit(root, pid),
+        v6only=socket.address == _EVERY_IPV6 and socket.inode in holders.v6only,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 
-from homellm.domain.names import is_wildcard
+from homellm.domain.addresses import is_every as is_wildcard
 from homellm.domain.stack import SERVER_PORT
 from homellm.domain.verdicts import Verdict
 from homellm.health.checks.case import INSPECT, Case, judged

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from homellm.adapters.docker_error_rules import RULES
-from homellm.adapters.docker_errors import exclude, holder_of, taken_port, translate
+from homellm.adapters.docker_errors import holder_of, taken_port, translate
 from homellm.adapters.docker_pull_errors import is_transient, pull_failure, registry_of
 from homellm.errors import ContainerGone, EngineRefused, ExitCode, NameTaken
 
@@ -252,18 +252,11 @@ class TestTakenPort:
         assert holder_of(("10.0.0.1", 5432), published) == "b"
         assert holder_of(("127.0.0.1", 81), published) is None
 
-    @pytest.mark.parametrize(
-        ("one", "other", "expected"),
-        [
-            ("127.0.0.1", "127.0.0.1", True),
-            ("0.0.0.0", "127.0.0.1", True),
-            ("", "127.0.0.1", True),
-            ("10.0.0.1", "127.0.0.1", False),
-        ],
-    )
-    def test_which_addresses_exclude_each_other(self, one: str, other: str, expected: bool) -> None:
-        assert exclude(one, other) is expected
-        assert exclude(other, one) is expected
+    def test_a_container_of_the_other_family_is_not_blamed(self) -> None:
+        """What holds IPv4 there is a program of the host, and the engine's words are of IPv4."""
+        assert holder_of(("0.0.0.0", 5432), [("::", 5432, "b")]) is None
+        assert holder_of(("::", 5432), [("0.0.0.0", 5432, "b")]) is None
+        assert holder_of(("::1", 5432), [("::", 5432, "b")]) == "b"
 
 
 REF = "ghcr.io/ggml-org/llama.cpp:server-vulkan"

@@ -107,6 +107,7 @@ ONE_KEY = [
     ("stop_grace_s: 30", "stop_grace_s", 30),
     ("bind: 0.0.0.0", "bind", "0.0.0.0"),
     ("bind: '::'", "bind", "::"),
+    ("bind: '::ffff:127.0.0.1'", "bind", "127.0.0.1"),
     (f"image: {DIGEST}", "image", DIGEST),
     (
         "image: ghcr.io/ggml-org/llama.cpp:server-vulkan-b10434",

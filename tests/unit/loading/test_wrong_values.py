@@ -87,6 +87,7 @@ VALUES = [
     # addresses, names, images
     ("bind: ‸localhost", "wrong-value", "is `localhost`, which is no IP address", "127.0.0.1"),
     ("bind: ‸127.0.0.256", "wrong-value", "no IP address", ""),
+    ('bind: ‸"[]"', "wrong-value", "no IP address", ""),
     ("bind: ‸fe80::1%eth0", "wrong-value", "no IP address", ""),
     ("container_name: ‸my box", "wrong-value", "it must be letters, digits", ""),
     ("container_name: ‸-x", "wrong-value", "begin with a letter or digit", ""),

@@ -4,7 +4,6 @@ import pytest
 
 from homellm.domain.stack import Place
 from homellm.domain.world import Host, Listener, ModelFile, Network
-from homellm.planning.ports import overlapping
 from homellm.planning.preflight import cpuset_numbers, preflight
 from homellm.planning.units import sort_unit
 from tests.unit.planning.build import NAME, container, model, stack, world
@@ -78,24 +77,6 @@ def test_port_held_by_the_container_that_is_to_be_replaced_is_no_problem():
         published=(("127.0.0.1", 8081, NAME),), host=Host(listeners=(Listener("127.0.0.1", 8081, 9, "docker-proxy"),))
     )
     assert problems(model(port=8081), here, container()) == ()
-
-
-@pytest.mark.parametrize(
-    ("bind", "held", "collide"),
-    [
-        ("127.0.0.1", "127.0.0.1", True),
-        ("127.0.0.1", "192.168.1.2", False),
-        ("127.0.0.1", "0.0.0.0", True),
-        ("0.0.0.0", "192.168.1.2", True),
-        ("::1", "::1", True),
-        ("::1", "127.0.0.1", False),
-        ("127.0.0.1", "::", True),
-        ("::", "0.0.0.0", True),
-        ("::1", "0.0.0.0", False),
-    ],
-)
-def test_overlapping(bind, held, collide):
-    assert overlapping(bind, held) is collide
 
 
 def test_a_further_network_that_is_not_there_is_told_before_anything_is_stopped():
