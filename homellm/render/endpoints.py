@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from urllib.parse import urlsplit
 
 from homellm.domain.addresses import is_every
@@ -15,23 +15,23 @@ _LOCAL_NAMES = ("localhost", "localhost.localdomain")
 
 
 def endpoints(
-    stack: Stack, models: tuple[Model, ...], *, lan_address: str | None, moved: Collection[str] = ()
+    stack: Stack, models: tuple[Model, ...], *, lan_addresses: Sequence[str] = (), moved: Collection[str] = ()
 ) -> tuple[ModelEndpoints, ...]:
     """The addresses of each model. `moved` are those that llama-server serves now though Ollama is declared.
 
-    `lan_address` is this machine's address in its own network, None where it has none or is not the engine's.
+    `lan_addresses` are this machine's in its own network, none where it has none or is not the engine's.
     """
-    return tuple(_endpoints(stack, model, lan_address, model.name in moved) for model in models)
+    return tuple(_endpoints(stack, model, lan_addresses, model.name in moved) for model in models)
 
 
-def _endpoints(stack: Stack, model: Model, lan_address: str | None, moved: bool) -> ModelEndpoints:
+def _endpoints(stack: Stack, model: Model, lan_addresses: Sequence[str], moved: bool) -> ModelEndpoints:
     server = stack.ollama_server(model.server) if model.runner == "ollama" and not moved else None
     network: str | None = network_name(stack.name)
     if server is not None and server.url is not None:
         host, lan, container = _foreign(server.url.rstrip("/"), server)
         network = None
     else:
-        host, lan = _published(server or model, lan_address)
+        host, lan = _published(server or model, lan_addresses)
         inside = f"{server_alias(server)}:{OLLAMA_PORT}" if server else f"{network_alias(model)}:{SERVER_PORT}"
         container = Way(f"http://{inside}")
     return ModelEndpoints(
@@ -49,13 +49,13 @@ def _endpoints(stack: Stack, model: Model, lan_address: str | None, moved: bool)
     )
 
 
-def _published(declared: Model | OllamaServer, lan_address: str | None) -> tuple[Way, Way]:
+def _published(declared: Model | OllamaServer, lan_addresses: Sequence[str]) -> tuple[Way, Way]:
     """From the host and from the LAN, by port and address of publication."""
     if declared.port is None:
         nothing = Way(None, f"no port is published: give {declared.name} a `port`")
         return nothing, nothing
     if is_every(declared.bind):
-        return Way(url_of_port(declared.bind, declared.port)), _on_lan(declared, declared.port, lan_address)
+        return Way(url_of_port(declared.bind, declared.port)), _on_lan(declared, declared.port, lan_addresses)
     if _is_loopback(declared.bind):
         key = " and an `api_key`" if isinstance(declared, Model) else ""
         why = f"published on {declared.bind} alone: set `bind: 0.0.0.0`{key} for {declared.name}"
@@ -63,14 +63,16 @@ def _published(declared: Model | OllamaServer, lan_address: str | None) -> tuple
     return Way(_url(declared.bind, declared.port)), Way(_url(declared.bind, declared.port))
 
 
-def _on_lan(declared: Model | OllamaServer, port: int, lan_address: str | None) -> Way:
-    if lan_address is None:
+def _on_lan(declared: Model | OllamaServer, port: int, lan_addresses: Sequence[str]) -> Way:
+    """By this machine's address of the family on all of whose addresses it is published."""
+    if not lan_addresses:
         return Way(None, f"published on every address, port {port}; this machine's own in the LAN is not known here")
-    if declared.bind == "0.0.0.0" and ":" in lan_address:
-        return Way(None, f"published on IPv4 alone, and this machine's address in the LAN is {lan_address}")
-    if ":" in declared.bind and ":" not in lan_address:
-        return Way(None, f"published on IPv6 alone, and this machine's address in the LAN is {lan_address}")
-    return Way(_url(lan_address, port))
+    of_ipv6 = ":" in declared.bind
+    own = next((address for address in lan_addresses if (":" in address) is of_ipv6), None)
+    if own is None:
+        family, others = "IPv6" if of_ipv6 else "IPv4", ", ".join(lan_addresses)
+        return Way(None, f"published on {family} alone, and this machine's address in the LAN is {others}")
+    return Way(_url(own, port))
 
 
 def _foreign(url: str, server: OllamaServer) -> tuple[Way, Way, Way]:

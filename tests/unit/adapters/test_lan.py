@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from homellm.adapters.lan import lan_address
+from homellm.adapters.lan import lan_addresses
 
 
 class Probe:
@@ -42,17 +42,19 @@ def sockets(four: str | None, six: str | None) -> Callable[[int, int], Any]:
 @pytest.mark.parametrize(
     ("four", "six", "found"),
     [
-        ("192.168.1.10", "2001:db8::5", "192.168.1.10"),
-        (None, "2001:db8::5", "2001:db8::5"),
-        ("127.0.0.1", "::1", None),
-        (None, "fe80::1%eth0", None),
-        (None, None, None),
+        ("192.168.1.10", "2001:db8::5", ("192.168.1.10", "2001:db8::5")),
+        (None, "2001:db8::5", ("2001:db8::5",)),
+        ("127.0.0.1", "::1", ()),
+        (None, "fe80::1%eth0", ()),
+        (None, None, ()),
     ],
 )
-def test_the_address_from_which_packets_would_leave(four: str | None, six: str | None, found: str | None) -> None:
-    assert lan_address(sockets(four, six)) == found
+def test_the_addresses_from_which_packets_would_leave(
+    four: str | None, six: str | None, found: tuple[str, ...]
+) -> None:
+    assert lan_addresses(sockets(four, six)) == found
 
 
-def test_on_this_machine_it_is_an_address_or_nothing() -> None:
-    found = lan_address()
-    assert found is None or socket.getaddrinfo(found, 9, flags=socket.AI_NUMERICHOST)
+def test_on_this_machine_these_are_addresses_or_nothing() -> None:
+    for found in lan_addresses():
+        assert socket.getaddrinfo(found, 9, flags=socket.AI_NUMERICHOST)

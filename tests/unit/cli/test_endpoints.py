@@ -33,7 +33,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeState:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HOMELLM_FILE", raising=False)
     monkeypatch.setattr(wiring, "connect", lambda *_: SimpleNamespace(engine=FakeEngine(found)))
-    monkeypatch.setattr(lan, "lan_address", lambda: "192.168.1.10")
+    monkeypatch.setattr(lan, "lan_addresses", lambda: ("192.168.1.10",))
     return found
 
 

@@ -16,9 +16,11 @@ OLLAMA = replace(CHAT, name="qwen", source=Source("ollama", "qwen"), runner="oll
 SERVER = OllamaServer("main", port=11434)
 
 
-def only(model: Model, server: OllamaServer | None = None, *, lan: str | None = "192.168.1.10") -> ModelEndpoints:
+def only(
+    model: Model, server: OllamaServer | None = None, *, lan: tuple[str, ...] = ("192.168.1.10",)
+) -> ModelEndpoints:
     stack = Stack("my nuc", Path("/s.yaml"), (model,), ollama=(server,) if server else ())
-    (found,) = endpoints(stack, stack.models, lan_address=lan)
+    (found,) = endpoints(stack, stack.models, lan_addresses=lan)
     return found
 
 
@@ -53,11 +55,21 @@ def test_a_dead_address_is_never_printed_but_its_reason_is() -> None:
     unpublished = only(replace(CHAT, port=None))
     assert openai(unpublished) == (None, None, INSIDE)
     assert "give LFM2.5:small a `port`" in unpublished.host.why
-    nowhere = only(replace(CHAT, bind="0.0.0.0"), lan=None)
+    nowhere = only(replace(CHAT, bind="0.0.0.0"), lan=())
     assert openai(nowhere) == ("http://127.0.0.1:11435/v1", None, INSIDE)
-    six = only(replace(CHAT, bind="0.0.0.0"), lan="2001:db8::5")
+    six = only(replace(CHAT, bind="0.0.0.0"), lan=("2001:db8::5",))
     assert six.openai("lan") is None
     assert "IPv4 alone" in six.lan.why
+    four = only(replace(CHAT, bind="::"))
+    assert four.openai("lan") is None
+    assert "IPv6 alone, and this machine's address in the LAN is 192.168.1.10" in four.lan.why
+
+
+@pytest.mark.parametrize(
+    ("bind", "lan"), [("0.0.0.0", "http://192.168.1.10:11435/v1"), ("::", "http://[2001:db8::5]:11435/v1")]
+)
+def test_of_two_addresses_in_the_lan_it_is_that_of_the_published_family(bind: str, lan: str) -> None:
+    assert only(replace(CHAT, bind=bind), lan=("192.168.1.10", "2001:db8::5")).openai("lan") == lan
 
 
 def test_llama_server_has_no_address_in_the_style_of_ollama() -> None:
@@ -77,7 +89,7 @@ def test_models_of_an_ollama_server_have_both_styles_at_the_servers_address() ->
 
 def test_a_model_that_has_moved_is_found_where_llama_server_serves_it() -> None:
     stack = Stack("nuc", Path("/s.yaml"), (OLLAMA,), ollama=(SERVER,))
-    (found,) = endpoints(stack, stack.models, lan_address=None, moved={"qwen"})
+    (found,) = endpoints(stack, stack.models, moved={"qwen"})
     assert (found.runner, found.moved) == ("llama-server", True)
     assert openai(found) == ("http://127.0.0.1:11435/v1", None, "http://qwen:8080/v1")
     assert found.ollama("container") is None
