@@ -10,6 +10,7 @@ from homellm.domain.stack import Gpu, GpuApi, Stack
 from homellm.domain.world import EngineInfo, Host, HostGpu
 from homellm.errors import ExitCode, Problem
 from homellm.gpu import engine_limit, resolve
+from homellm.planning.exposure import exposure_advice
 from homellm.planning.host_advice import engine_advice, host_advice, ollama_advice
 from homellm.planning.host_problems import host_problems
 from homellm.planning.web_ui_advice import web_ui_advice
@@ -38,6 +39,7 @@ def diagnose(
         *(engine_advice(engine) if engine is not None else ()),
         *_cards(cards, stopping + own),
         *ollama_advice(host, stack),
+        *(exposure_advice(stack) if stack is not None else ()),
         *(advice for web_ui in web_uis for advice in web_ui_advice(web_ui, stack)),
     )
     return Diagnosis(

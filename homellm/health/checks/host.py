@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ipaddress
-
-from homellm.domain.addresses import is_every as is_wildcard
+from homellm.domain.addresses import is_every, is_loopback, plain
 from homellm.domain.stack import SERVER_PORT
 from homellm.domain.verdicts import Verdict
 from homellm.health.checks.case import INSPECT, Case, judged
@@ -16,8 +14,13 @@ _NOT_PUBLISHED = (
     "nothing, homellm up --force-recreate makes it anew."
 )
 _OPEN = (
-    "Everybody who reaches this machine can use the model. Set api_key, or bind: 127.0.0.1; other containers reach "
+    "Everybody who reaches {where} can use the model. Set api_key, or bind: 127.0.0.1; other containers reach "
     "it through the stack's network."
+)
+#: A model that is declared on Ollama cannot be given a key: nobody would ask for it there.
+_OPEN_MOVED = (
+    "Everybody who reaches {where} can use the model. Set bind: 127.0.0.1, or runner: llama-server and api_key; other "
+    "containers reach it through the stack's network."
 )
 _UNREAD = "The process could not be read from here: only on the machine that runs the engine, as root."
 
@@ -73,8 +76,12 @@ def port(case: Case, server_port: int = SERVER_PORT) -> Verdict | None:
     return judged("port", asked, observed, observed == asked, INSPECT, hint=hint, text=text)
 
 
-def exposure(case: Case, server_port: int = SERVER_PORT, open_hint: str = _OPEN) -> Verdict | None:
-    """A server that others than this machine's users reach wants a key; address and key are the container's own."""
+def exposure(case: Case, server_port: int = SERVER_PORT, open_hint: str = "") -> Verdict | None:
+    """A server that others than this machine's programs reach wants a key; address and key are the container's own.
+
+    An address of the LAN is no other thing than every address: who is in the LAN reaches both. `open_hint` says
+    `{where}` others come.
+    """
     model, container = case.model, case.evidence.container
     if container is None:
         hint = "The container could not be inspected."
@@ -84,11 +91,13 @@ def exposure(case: Case, server_port: int = SERVER_PORT, open_hint: str = _OPEN)
         hint = "No port of the container is published, though one is declared."
         return None if model.port is None else judged("exposure", model.bind, None, None, INSPECT, hint=hint)
     observed, keyed = ", ".join(sorted(addresses)), model.api_key is not None
-    safe = container.has_key or not any(map(_is_open, addresses))
+    open_to_others = sorted(address for address in addresses if not is_loopback(address))
+    safe = container.has_key or not open_to_others
     declared = model.port is not None
     as_declared = declared and same_addresses(model.bind, addresses) and keyed == container.has_key
     # Where the file itself is what leaves it open, applying the file closes nothing.
-    hint = open_hint if as_declared else NOT_APPLIED
+    open_hint = open_hint or (_OPEN if model.runner == "llama-server" else _OPEN_MOVED)
+    hint = open_hint.format(where=reached_at(open_to_others)) if as_declared else NOT_APPLIED
     return judged(
         "exposure",
         model.bind if declared else None,
@@ -106,29 +115,17 @@ def _with_key(address: str, keyed: bool, *, told: bool) -> str:
 
 
 def same_addresses(bind: str, addresses: set[str]) -> bool:
-    """Whether a port is published on the declared address alone; a wildcard may be one of IPv4, of IPv6, or both."""
-    if is_wildcard(bind):
-        return all(map(is_wildcard, addresses))
-    return {_plain(address) for address in addresses} == {_plain(bind)}
+    """Whether a port is published on the declared address alone.
+
+    Every address of IPv4 is not every address of IPv6; an engine may add the other one to a wildcard.
+    """
+    asked, found = plain(bind), {plain(address) for address in addresses}
+    return found == {asked} or (asked in found and all(map(is_every, found)))
 
 
-def _plain(address: str) -> str:
-    """An address in the one writing that it has, without brackets."""
-    bare = address.strip("[]")
-    try:
-        return str(ipaddress.ip_address(bare))
-    except ValueError:
-        return bare
-
-
-def _is_open(address: str) -> bool:
-    """Whether an address is every interface's, or one of the internet's."""
-    if is_wildcard(address):
-        return True
-    try:
-        return ipaddress.ip_address(address.strip("[]")).is_global
-    except ValueError:
-        return True
+def reached_at(addresses: list[str]) -> str:
+    """Where others come to what is published on these addresses, in words."""
+    return "this machine" if any(map(is_every, addresses)) else " or ".join(map(plain, addresses))
 
 
 def networks(case: Case) -> Verdict | None:

@@ -21,7 +21,10 @@ _NOT_IN_LOG = (
     "The server's log does not tell of a load of this model in its present run. homellm restart loads it again, and"
     " then it is seen."
 )
-_OPEN = "Ollama has no key: everybody who reaches this machine can use and delete models. Set bind: 127.0.0.1."
+_OPEN = (
+    "Ollama has no key: everybody who reaches {where} can use and delete models. Set bind: 127.0.0.1, and let a proxy "
+    "that asks for a key stand before it; other containers reach it through the stack's network."
+)
 #: Ollama writes a keep-alive of for ever as a moment centuries away; a year of four digits below this is near.
 _FAR_YEAR = 2100
 

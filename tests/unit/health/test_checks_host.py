@@ -17,6 +17,11 @@ def published(address: str) -> Evidence:
     return replace(SEEN, container=replace(CONTAINER, ports=((address, 18080, 8080),)))
 
 
+def _keyed(*addresses: str) -> Evidence:
+    ports = tuple((address, 18080, 8080) for address in addresses)
+    return replace(SEEN, container=replace(CONTAINER, ports=ports, has_key=True))
+
+
 class TestHost:
     @pytest.mark.parametrize(
         ("declared", "effective", "verdict"),
@@ -43,7 +48,12 @@ class TestHost:
         [
             ("127.0.0.1", False, "pass"),
             ("::1", False, "pass"),
-            ("192.168.1.5", False, "pass"),
+            ("127.0.0.2", False, "pass"),
+            ("192.168.1.5", False, "fail"),
+            ("172.17.0.1", False, "fail"),
+            ("100.64.0.7", False, "fail"),
+            ("fd00::2", False, "fail"),
+            ("192.168.1.5", True, "pass"),
             ("0.0.0.0", False, "fail"),
             ("", False, "fail"),
             ("::", False, "fail"),
@@ -57,6 +67,24 @@ class TestHost:
         found = check("exposure", model, seen)
         assert (found.verdict, found.gate) == (verdict, False)
         assert "s3cret" not in f"{found.text}{found.hint}{found.observed}"
+
+    @pytest.mark.parametrize(
+        ("address", "where"), [("0.0.0.0", "this machine"), ("::", "this machine"), ("192.168.1.5", "192.168.1.5")]
+    )
+    def test_who_reaches_it_is_told(self, address: str, where: str) -> None:
+        found = check("exposure", replace(MODEL, bind=address), published(address))
+        assert found.hint.startswith(f"Everybody who reaches {where} can use the model. Set api_key, or bind:")
+
+    def test_a_model_that_moved_from_ollama_can_have_no_key_as_it_is_declared(self) -> None:
+        found = check("exposure", replace(MODEL, bind="10.0.0.2", runner="ollama"), published("10.0.0.2"))
+        assert "or runner: llama-server and api_key" in found.hint
+
+    @pytest.mark.parametrize(("bind", "address"), [("0.0.0.0", "::"), ("::", "0.0.0.0"), ("::", "")])
+    def test_every_address_of_one_family_is_not_that_of_the_other(self, bind: str, address: str) -> None:
+        keyed = replace(MODEL, bind=bind, api_key=Secret("k"))
+        assert check("exposure", keyed, _keyed(address)).verdict == "fail"
+        assert check("exposure", keyed, _keyed(bind)).verdict == "pass"
+        assert check("exposure", keyed, _keyed("0.0.0.0", "::")).verdict == "pass"  # an engine may add the other one
 
     def test_what_is_published_counts_and_not_what_is_declared(self) -> None:
         seen = replace(SEEN, container=replace(CONTAINER, ports=(("0.0.0.0", 18080, 8080),)))
