@@ -51,12 +51,12 @@ def _one(model: Model, job: Job, emit: Emit) -> ModelReport:
 
 
 def _judged(model: Model, job: Job, emit: Emit) -> ModelReport:
-    tell = telling(model.name, emit)
     if model.runner == "ollama":
         from homellm.deploy.ollama_look import check_on_ollama  # noqa: PLC0415 - for stacks with an Ollama alone
 
         # Apart: an Ollama that hangs answers nothing for half a minute and more, and Ctrl-C must not wait for it.
-        return apart(partial(check_on_ollama, model, job, tell), job.scope)
+        return apart(partial(check_on_ollama, model, job, emit), job.scope)
+    tell = telling(model.name, emit)
     desired, unit, _ = settle(model, job.stack, job.world)
     subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world)
     container = unit.current

@@ -6,7 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 
-from homellm.deploy.ollama_look import server_container
+from homellm.deploy.ollama_ps import server_container
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select
 from homellm.deploy.session import Ports

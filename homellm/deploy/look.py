@@ -38,7 +38,7 @@ def look(
     if container is None:
         return ModelReport(name=model.name, state=State.ABSENT)
     if not container.running or paused(container):
-        return failed_report(model, (_not_running(model, container, ports),), container)
+        return failed_report(model, (not_running(model, container, ports),), container)
     record = read_record(container, ports)
     if record is None or record.state is not State.VERIFIED:
         return examine(model, container, subject, ports, scope, tell)
@@ -73,7 +73,7 @@ def examine(
     never_ready = evidence.healthy is not True and not _was_ready(evidence, container, ports)
     crashed = _crashed(container, evidence, ports, never_ready=never_ready)
     if crashed is not None:
-        crashes = (_not_running(model, crashed, ports),)
+        crashes = (not_running(model, crashed, ports),)
         return replace(serving_report(model, crashed, State.FAILED), problems=crashes, notes=notes)
     if never_ready and _loads(evidence):
         return replace(_loading_report(model, container), notes=notes)
@@ -173,7 +173,8 @@ def paused_problem(model: Model, container: Container) -> Problem:
     )
 
 
-def _not_running(model: Model, container: Container, ports: Ports) -> Problem:
+def not_running(model: Model, container: Container, ports: Ports) -> Problem:
+    """Why a container that is there serves nothing: frozen, crashed, or ended."""
     if paused(container):
         return paused_problem(model, container)
     if was_restarted(container):

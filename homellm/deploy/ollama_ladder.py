@@ -9,7 +9,14 @@ from homellm.deploy.ollama_load import let_go, load, observe, remember, why_not_
 from homellm.deploy.ollama_models import Named, bring
 from homellm.deploy.ollama_prepare import prepare
 from homellm.deploy.ollama_reached import Reached
-from homellm.deploy.ollama_record import ServerRecord, outcomes_of, read_server_record, update_server_record
+from homellm.deploy.ollama_record import (
+    ServerRecord,
+    forget_proof,
+    note_proof,
+    outcomes_of,
+    read_server_record,
+    update_server_record,
+)
 from homellm.deploy.ollama_successor import clear_all, clear_failed, move, room_for, successor, successor_hash, told_by
 from homellm.deploy.session import Emit
 from homellm.deploy.settle import unit_of
@@ -151,7 +158,7 @@ class _Climb:
         def with_mine(record: ServerRecord) -> ServerRecord:
             loads = {**record.loads, **({name: mine.loads[name]} if name in mine.loads else {})}
             lasting = tuple(one for one in self.outcomes if one.lasts)
-            return ServerRecord(loads, record.made, {**record.outcomes, name: lasting})
+            return replace(record, loads=loads, outcomes={**record.outcomes, name: lasting})
 
         record = update_server_record(self.reached.container, self.reached.url, self.job, with_mine)
         self.named = replace(self.named, record=record)
@@ -255,6 +262,7 @@ class _Climb:
             return replace(self._on_ollama(end), fallback=fallback)
         report = self.reports.get(str(end.rung)) or self._look_again(end)
         let_go(self.named, self.reached)
+        forget_proof(self.model.name, self.reached.container, self.reached.url, self.job)
         if report.state is not State.FAILED:
             report = replace(
                 report, notes=(*report.notes, *out_of_reach(self.model, self.reached.server, self.job.stack))
@@ -281,6 +289,7 @@ class _Climb:
         if self.unloaded:
             self._load()
         report = ollama_report(self.model, self.reached, self.evidence, self.verdicts, end)
+        note_proof(report, self.named.record.loads, self.reached.container, self.reached.url, self.job)
         if report.state is not State.FAILED:
             clear_all(self.model, self.job, self.emit)
         return report

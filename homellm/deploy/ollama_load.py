@@ -12,10 +12,10 @@ from homellm.deploy.ollama_reached import Reached
 from homellm.deploy.ollama_record import ServerRecord
 from homellm.deploy.session import Emit, telling
 from homellm.deploy.threads import apart
-from homellm.deploy.token import wait_for_token
+from homellm.deploy.token import Tell, wait_for_token
 from homellm.deploy.witness import ask_token
 from homellm.domain.events import Progress
-from homellm.domain.evidence import Load, LogSummary, OllamaEvidence
+from homellm.domain.evidence import Chat, Load, LogSummary, OllamaEvidence
 from homellm.domain.ollama import LoadedModel
 from homellm.domain.ollama_names import parse_name
 from homellm.domain.stack import Model
@@ -32,26 +32,44 @@ UNLOAD_S = 10.0
 def load(model: Model, named: Named, reached: Reached, job: Job, emit: Emit) -> OllamaEvidence:
     """Load the model, unless it is in memory with its own context and its load is known, and observe it.
 
-    One that a client loaded with a num_ctx of its own is loaded back: the next request without one would do the same.
     Raises Interrupted, and HomellmError with the server's own words when it cannot be loaded.
+    """
+    evidence = into_memory(model, named, reached, job, emit)
+    return replace(evidence, chat=ask(model, named, reached, job, telling(model.name, emit)))
+
+
+def into_memory(
+    model: Model, named: Named, reached: Reached, job: Job, emit: Emit, *, anew: bool = True
+) -> OllamaEvidence:
+    """The same without a request: what was seen once the model is in memory. `ready_s` is None where it was so already.
+
+    One that a client loaded with a num_ctx of its own is loaded back: the next request without one would do the same.
+    With `anew` one is loaded again whose load nobody knows any more; who only looks takes no model from its clients.
     """
     begun = job.ports.clock.monotonic()
     evidence = observe(model, named, reached, job)
-    if evidence.loaded is None or evidence.load is None or evidence.loaded.ctx not in (None, model.ctx):
-        emit(Progress(model.name, "loading", f"by Ollama {reached.version}"))
-        if evidence.loaded is not None and evidence.load is None:
-            reached.api.unload(named.name)  # it is in memory, and the log has lost how it came there
-        _load(model, named, reached, job)
-        evidence = replace(observe(model, named, reached, job), ready_s=job.ports.clock.monotonic() - begun)
+    lost = anew and evidence.loaded is not None and evidence.load is None
+    if not lost and is_served(evidence, model):
+        return evidence
+    emit(Progress(model.name, "loading", f"by Ollama {reached.version}"))
+    if lost:
+        reached.api.unload(named.name)  # it is in memory, and the log has lost how it came there
+    _load(model, named, reached, job)
+    return replace(observe(model, named, reached, job), ready_s=job.ports.clock.monotonic() - begun)
+
+
+def is_served(evidence: OllamaEvidence, model: Model) -> bool:
+    """Whether a model is in memory with its own context, as far as Ollama tells that one."""
+    return evidence.loaded is not None and evidence.loaded.ctx in (None, model.ctx)
+
+
+def ask(model: Model, named: Named, reached: Reached, job: Job, tell: Tell) -> Chat:
+    """One real request to a model. Raises Interrupted: one token may take minutes, and Ctrl-C does not wait for it."""
     asked = replace(model, embedding=embeds(model, named))
-    # Apart: one token may take minutes, and Ctrl-C must not wait for it.
-    chat = apart(
-        lambda: wait_for_token(
-            lambda: ask_token(reached.url, asked, job.ports.http, None, _left(job, TOKEN_S)), telling(model.name, emit)
-        ),
+    return apart(
+        lambda: wait_for_token(lambda: ask_token(reached.url, asked, job.ports.http, None, _left(job, TOKEN_S)), tell),
         job.scope,
     )
-    return replace(evidence, chat=chat)
 
 
 def embeds(model: Model, named: Named) -> bool:

@@ -1,69 +1,150 @@
-"""A model that Ollama is to serve, where it is now: on its server, or moved to a llama-server. Nothing is changed."""
+"""A model that Ollama is to serve, held against what is declared where it is: on its server, or moved from there."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from homellm.deploy.crashes import loops
 from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
-from homellm.deploy.look import examine, look, not_ready, starting_report
-from homellm.deploy.observe import TOKEN_S, subject_of
-from homellm.deploy.ollama_load import embeds, observe
+from homellm.deploy.look import examine, look, not_ready, not_running, paused, starting_report
+from homellm.deploy.observe import subject_of
+from homellm.deploy.ollama_load import ask, into_memory, is_served, observe, remember, why_not_loaded
 from homellm.deploy.ollama_made import looks_changed
 from homellm.deploy.ollama_models import Named, lookup
+from homellm.deploy.ollama_ps import beside_its_server, is_away, server_of, told
 from homellm.deploy.ollama_reached import Reached
-from homellm.deploy.ollama_record import outcomes_of, read_server_record
+from homellm.deploy.ollama_record import note_proof, outcomes_of, read_server_record
 from homellm.deploy.ollama_server import find, server_unit, settle_server
 from homellm.deploy.ollama_successor import successor
-from homellm.deploy.session import Ports
+from homellm.deploy.session import Emit, telling
 from homellm.deploy.settle import settle, unit_of
 from homellm.deploy.telling import ollama_report, with_shadow
-from homellm.deploy.token import Tell, wait_for_token
 from homellm.deploy.unapplied import difference, hold_off
-from homellm.deploy.witness import ask_token
-from homellm.domain.names import server_container_name
+from homellm.domain.evidence import OllamaEvidence
+from homellm.domain.names import LABEL_OUTCOMES
 from homellm.domain.published import endpoint_on
 from homellm.domain.reports import Fallback, ModelReport
-from homellm.domain.stack import Model, OllamaServer, Stack
+from homellm.domain.stack import Model, OllamaServer
 from homellm.domain.verdicts import State
 from homellm.domain.world import Container
-from homellm.errors import Refused
+from homellm.errors import ExitCode, HomellmError, Interrupted, Problem, Refused
 from homellm.health.checks.ollama import judge_ollama, shadow_load
-from homellm.planning.ladder import Asked, End, Outcome
-from homellm.planning.ladder_record import fallback_of
-from homellm.planning.units import sort_unit
+from homellm.planning.ladder import End, Outcome
+from homellm.planning.ladder_record import read_outcomes
 from homellm.runners.ollama_models import served_name
+from homellm.runners.recognise import recognise
+
+#: Begins as such a sentence does elsewhere (`unapplied`): what is not known is no fault.
+_NOT_KNOWN = "Whether it was started from the present stack file is not known"
+_LOADED_BY_CHECK = "It was not in memory as declared: it was loaded to be looked at, as any request to it would do."
 
 
-def check_on_ollama(model: Model, job: Job, tell: Tell) -> ModelReport:
-    """Hold a model of an Ollama server against what is declared, by every witness. Raises HomellmError."""
-    server = _server(model, job.stack)
-    begun = starting_report(model, server_unit(server, job.stack, job.world)) if server.ours else None
+def check_on_ollama(model: Model, job: Job, emit: Emit) -> ModelReport:
+    """Hold a model of an Ollama server against what is declared, by every witness. Raises HomellmError.
+
+    One that is not in memory is loaded first, as its first client would do: what it gets is then seen, and a check
+    that comes second finds what the first one found.
+    """
+    server = server_of(model, job.stack)
+    own = unit_of(model, job.stack, job.world).current
+    unit = server_unit(server, job.stack, job.world) if server.ours else None
+    begun = starting_report(model, unit) if unit is not None else None
     if begun is not None:
         return not_ready(begun)
-    reached = find(server, job.stack, job.ports)
-    name = served_name(model)
-    record = read_server_record(reached.container, reached.url, job.ports)
+    if unit is not None and unit.current is None and own is None:
+        return _absent(model, f"there is no container of the Ollama server {server.name}")
+    container = unit.current if unit is not None else None
+    try:
+        reached = find(server, job.stack, job.ports)
+    except HomellmError as error:
+        problems = _why_not_reached(model, container, error, job)
+        if own is not None:
+            return _check_alone(model, own, problems, job, emit)
+        return _out_of_service(model, container, problems)
+    return _check_reached(model, own, reached, job, emit)
+
+
+def _check_reached(model: Model, own: Container | None, reached: Reached, job: Job, emit: Emit) -> ModelReport:
+    """With its server, which tells what the model is; `own` is what it has moved to, where that is there."""
+    name, record = served_name(model), read_server_record(reached.container, reached.url, job.ports)
+    if is_away(model, own, record):
+        return _absent(model, f"there is no container of {model.name}, which has moved from Ollama to llama-server")
     named = Named(name, lookup(name, reached), reached.api.show(name), record)
-    unit = unit_of(model, job.stack, job.world)
     changed = looks_changed(model, name, record, job.ports.files)
-    outcomes = outcomes_of(model.name, unit.current, record)
+    outcomes = outcomes_of(model.name, own, record)
     fallback = told(outcomes)
-    if unit.current is not None and fallback is not None:
-        changed = changed or _brought_back(model)
-        report = replace(_check_moved(model, fallback, outcomes, named, job, tell, changed), fallback=fallback)
-        return with_shadow(report, shadow_load(model, server, observe(model, named, reached, job)))
-    evidence = observe(model, named, reached, job)
-    asked = replace(model, embedding=embeds(model, named))
-    chat = wait_for_token(lambda: ask_token(reached.url, asked, job.ports.http, None, TOKEN_S), tell)
-    evidence = replace(evidence, chat=chat)
+    if own is None or fallback is None:
+        return _check_served(model, named, reached, outcomes, changed, job, emit)
+    changed = changed or _brought_back(model)
+    report = replace(_check_moved(model, fallback, outcomes, named, job, emit, changed), fallback=fallback)
+    return with_shadow(report, shadow_load(model, reached.server, observe(model, named, reached, job)))
+
+
+def _check_served(
+    model: Model, named: Named, reached: Reached, outcomes: tuple[Outcome, ...], changed: str, job: Job, emit: Emit
+) -> ModelReport:
+    """One that Ollama serves; `changed` tells of the file that it was made from."""
+    try:
+        evidence = _in_memory(model, named, reached, job, emit)
+    except Interrupted:
+        raise
+    except HomellmError as error:
+        return _out_of_service(model, reached.container, why_not_loaded(error, reached), reached.server)
+    came = (_LOADED_BY_CHECK,) if evidence.ready_s is not None else ()
+    chat = ask(model, named, reached, job, telling(model.name, emit))
+    evidence = replace(evidence, chat=chat, ready_s=None)
+    fallback = told(outcomes)
     stays = fallback is not None and (fallback.rung == "ollama" or model.fallback == "none")
     end = End("ollama", "degraded" if stays else "verified")
     differs = _server_differs(reached, job) or changed
-    verdicts = hold_off(judge_ollama(model, server, evidence), differs, model.name)
+    verdicts = hold_off(judge_ollama(model, reached.server, evidence), differs, model.name)
     report = ollama_report(model, reached, evidence, verdicts, end)
-    notes = (differs, *report.notes) if differs else report.notes
+    if not differs:
+        note_proof(report, remember(model, named, evidence).loads, reached.container, reached.url, job)
+    notes = (*filter(None, (differs,)), *report.notes, *came)
     return replace(report, fallback=told(outcomes, moved=False), changed=False, notes=notes)
+
+
+def _in_memory(model: Model, named: Named, reached: Reached, job: Job, emit: Emit) -> OllamaEvidence:
+    """What was seen of a model in memory; loads of one server come one after another."""
+    seen = observe(model, named, reached, job)
+    if is_served(seen, model):
+        return seen
+    turn = job.turns.take(f"ollama {reached.server.name}", job.scope)
+    try:
+        return into_memory(model, named, reached, job, emit, anew=False)
+    finally:
+        turn.release()
+
+
+def _absent(model: Model, message: str) -> ModelReport:
+    """What is declared and not there is not as declared, however little there is to look at."""
+    problem = Problem(id="not-running", message=message, hint=f"Start it: homellm up {model.name}", model=model.name)
+    return ModelReport(name=model.name, state=State.ABSENT, problems=(problem,))
+
+
+def _why_not_reached(model: Model, container: Container | None, error: HomellmError, job: Job) -> tuple[Problem, ...]:
+    """What an Ollama server's container says of why nobody answers; else what was met."""
+    now = job.ports.engine.find_container(container.id) if container is not None else None
+    if now is None or not (paused(now) or not now.running or loops(now)):
+        return error.problems
+    return (not_running(model, now, job.ports),)
+
+
+def _out_of_service(
+    model: Model, container: Container | None, problems: tuple[Problem, ...], server: OllamaServer | None = None
+) -> ModelReport:
+    """One whose Ollama does not serve it; `server` where that answers all the same."""
+    mine = tuple(problem if problem.model else replace(problem, model=model.name) for problem in problems)
+    return ModelReport(
+        name=model.name,
+        state=State.FAILED,
+        runner="ollama",
+        container=container.name if container is not None else None,
+        endpoint=endpoint_on(server, container) if server is not None else None,
+        problems=mine,
+    )
 
 
 def _brought_back(model: Model) -> str:
@@ -82,7 +163,7 @@ def _server_differs(reached: Reached, job: Job) -> str:
 
 
 def _check_moved(
-    model: Model, fallback: Fallback, outcomes: tuple[Outcome, ...], named: Named, job: Job, tell: Tell, changed: str
+    model: Model, fallback: Fallback, outcomes: tuple[Outcome, ...], named: Named, job: Job, emit: Emit, changed: str
 ) -> ModelReport:
     """One that llama-server serves; `changed` tells of the file that Ollama's model was made from."""
     carried = successor(model, named, fallback.rung, job.stack, outcomes)
@@ -92,6 +173,7 @@ def _check_moved(
     world = gather(job.stack, (moved,), job.ports)
     desired, unit, _ = settle(moved, job.stack, world)
     subject = subject_of(moved, desired.expected_path, job.stack.gpu(moved.gpu), world)
+    tell = telling(model.name, emit)
     if unit.current is None or not unit.current.running:
         return look(moved, unit.current, subject, job.ports, job.scope, tell)
     differs = difference(unit.current, desired, moved.image, world) or changed
@@ -101,53 +183,20 @@ def _check_moved(
     )
 
 
-def _server(model: Model, stack: Stack) -> OllamaServer:
-    server = stack.ollama_server(model.server)
-    if server is None:
-        raise ValueError(f"the loader gives every model of Ollama's a server, and {model.name} has none")
-    return server
+def _check_alone(model: Model, current: Container, problems: tuple[Problem, ...], job: Job, emit: Emit) -> ModelReport:
+    """One that has moved, while the Ollama server that it left cannot be asked: it serves all the same.
 
-
-def told(outcomes: tuple[Outcome, ...], *, moved: bool = True) -> Fallback | None:
-    """What the outcomes mean by themselves, whatever is asked now; `moved` tells whether anything but Ollama serves."""
-    trial = next((o for o in outcomes if o.rung == "ollama"), None)
-    return fallback_of(Asked(key=trial.key), outcomes, moved=moved) if trial is not None else None
-
-
-def server_container(model: Model, stack: Stack, containers: tuple[Container, ...]) -> Container | None:
-    """The container of the Ollama server that a model is declared on; None where there is none, or none of ours."""
-    server = stack.ollama_server(model.server) if model.runner == "ollama" else None
-    if server is None or not server.ours:
-        return None
-    name = server_container_name(stack, server)
-    return next((container for container in containers if container.name == name), None)
-
-
-def ps_on_ollama(model: Model, stack: Stack, containers: tuple[Container, ...], ports: Ports) -> ModelReport:
-    """A model on an Ollama server by inspect and record alone."""
-    server = _server(model, stack)
-    container = server_container(model, stack, containers)
-    unit = sort_unit(server_container_name(stack, server), server.name, containers) if server.ours else None
-    begun = starting_report(model, unit) if unit is not None else None
-    if begun is not None:
-        return begun
-    if server.ours and container is None:
-        return ModelReport(name=model.name, state=State.ABSENT)
-    if container is not None and not container.running:
-        return ModelReport(name=model.name, state=State.STOPPED, runner="ollama", container=container.name)
-    record = read_server_record(container, server.url or "", ports)
-    load, fallback = record.loads.get(model.name), told(record.outcomes.get(model.name, ()), moved=False)
-    state = State.UNVERIFIED
-    if load is not None and load.ready:
-        state = State.VERIFIED if load.slots == model.parallel else State.DEGRADED
-    return ModelReport(
-        name=model.name,
-        state=state,
-        runner="ollama",
-        container=container.name if container else None,
-        endpoint=endpoint_on(server, container),
-        slots=load.slots if load else None,
-        ctx=load.ctx_per_slot if load else None,
-        device=load.device if load else None,
-        fallback=fallback,
-    )
+    What it is to be made of is known by that server alone, so it is held against slots, context and name as declared,
+    and against the file that it was started on.
+    """
+    outcomes = read_outcomes(current.label(LABEL_OUTCOMES))
+    served = recognise(current.args)
+    moved = replace(model, runner="llama-server", embedding=model.embedding or served.embedding)
+    subject = subject_of(moved, served.model_path or "", job.stack.gpu(moved.gpu), job.world)
+    tell = telling(model.name, emit)
+    if not current.running:
+        return look(moved, current, subject, job.ports, job.scope, tell)
+    unknown = f"{_NOT_KNOWN}: the Ollama server {model.server}, which tells what it is made of, is out of reach."
+    report = examine(moved, current, subject, job.ports, job.scope, tell, difference=unknown)
+    beside = replace(problems[0], model=model.name, exit_code=ExitCode.DEGRADED)
+    return beside_its_server(replace(report, fallback=told(outcomes)), beside)

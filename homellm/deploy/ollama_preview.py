@@ -9,9 +9,9 @@ from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
 from homellm.deploy.loaded_files import with_outdated
 from homellm.deploy.ollama_ladder import foresee
-from homellm.deploy.ollama_look import ps_on_ollama
 from homellm.deploy.ollama_made import looks_changed
 from homellm.deploy.ollama_models import Named, lookup
+from homellm.deploy.ollama_ps import ps_on_ollama
 from homellm.deploy.ollama_reached import Reached
 from homellm.deploy.ollama_record import outcomes_of, read_server_record
 from homellm.deploy.ollama_server import find

@@ -1,25 +1,29 @@
-"""What homellm remembers of an Ollama server: loads of this run, models it made, and how the ladder went.
+"""What homellm remembers of an Ollama server: loads and proofs of this run, models it made, and how the ladder went.
 
-The record is a small file inside the server's container. Loads count for the run they were seen in; outcomes of the
-ladder as long as their key matches, whatever run it is (design rule 4). The copy in the labels of a model's successor
-leads. For a server that is not ours they live in the state folder.
+The record is a small file inside the server's container. Loads and proofs count for the run they were seen in; outcomes
+of the ladder as long as their key matches, whatever run it is (design rule 4). The copy in the labels of a model's
+successor leads. For a server that is not ours they live in the state folder, without loads and proofs: nobody tells
+when such a server began its run.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import cast
+from dataclasses import asdict, dataclass, field, replace
+from typing import TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
+from homellm.deploy.gates import failed_gates
 from homellm.deploy.job import Job
-from homellm.deploy.record import PATH
+from homellm.deploy.record import PATH, plain
 from homellm.deploy.session import Ports
 from homellm.domain.evidence import Load
 from homellm.domain.names import LABEL_OUTCOMES
 from homellm.domain.ollama import MadeFrom
+from homellm.domain.reports import ModelReport
+from homellm.domain.verdicts import State, Verdict
 from homellm.domain.world import Container
 from homellm.errors import HomellmError
 from homellm.planning.ladder import Key, Outcome
@@ -30,15 +34,29 @@ _FILE = TypeAdapter(MadeFrom)
 
 
 @dataclass(frozen=True, slots=True)
-class ServerRecord:
-    """`loads` by model, `made` the names that homellm made in the store, `outcomes` by model.
+class Proof:
+    """How a model that Ollama serves was judged last: the state, the gates that failed, and when (RFC 3339)."""
 
-    Of a name that was made from a file `made` has that file as it was; None for others, and until it is made.
+    state: State
+    gates: tuple[Verdict, ...] = ()
+    seen_at: str = ""
+
+
+_PROOF = TypeAdapter(Proof)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """`loads` by model, `made` the names that homellm made in the store, `outcomes` and `proofs` by model.
+
+    Of a name that was made from a file `made` has that file as it was; None for others, and until it is made. A model
+    that has moved has neither load nor proof here.
     """
 
     loads: Mapping[str, Load] = field(default_factory=dict)
     made: Mapping[str, MadeFrom | None] = field(default_factory=dict)
     outcomes: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
+    proofs: Mapping[str, Proof] = field(default_factory=dict)
 
 
 def read_server_record(container: Container | None, url: str, ports: Ports) -> ServerRecord:
@@ -52,9 +70,10 @@ def read_server_record(container: Container | None, url: str, ports: Ports) -> S
         return ServerRecord()
     same_run = container is not None and data.get("started_at") == container.started_at
     return ServerRecord(
-        loads=_loads(data.get("loads")) if same_run else {},
+        loads=_read_each(_LOAD, data.get("loads")) if same_run else {},
         made=_made(data.get("made")),
         outcomes={str(k): read_outcomes(str(v)) for k, v in _mapping(data.get("outcomes")).items()},
+        proofs=_read_each(_PROOF, data.get("proofs")) if same_run else {},
     )
 
 
@@ -73,6 +92,7 @@ def write_server_record(container: Container | None, url: str, record: ServerRec
         "loads": {name: asdict(load) for name, load in record.loads.items()},
         "made": {name: asdict(file) if file else None for name, file in record.made.items()},
         "outcomes": {name: dump_outcomes(outcomes) for name, outcomes in record.outcomes.items()},
+        "proofs": {name: plain(proof) for name, proof in record.proofs.items()},
     }
     text = json.dumps(data).encode()
     try:
@@ -97,6 +117,39 @@ def update_server_record(
     return record
 
 
+def note_proof(report: ModelReport, loads: Mapping[str, Load], container: Container | None, url: str, job: Job) -> None:
+    """Keep how a model that Ollama serves was judged, and by which load, for the run that `container` is in.
+
+    One that was proved, and is so again by the same load, costs the engine nothing.
+    """
+    model, gates = report.name, failed_gates(report.checks)
+    proof = Proof(report.state, gates, job.ports.clock.now().isoformat(timespec="seconds"))
+    known = read_server_record(container, url, job.ports)
+    before, mine = known.proofs.get(model), loads.get(model)
+    if before is not None and before.state is proof.state is State.VERIFIED and known.loads.get(model) == mine:
+        return
+
+    def with_proof(record: ServerRecord) -> ServerRecord:
+        seen = {**record.loads, **({model: mine} if mine is not None else {})}
+        return replace(record, loads=seen, proofs={**record.proofs, model: proof})
+
+    update_server_record(container, url, job, with_proof)
+
+
+def forget_proof(model: str, container: Container | None, url: str, job: Job) -> None:
+    """A model has moved: what Ollama did with it is not what serves it any more."""
+    record = read_server_record(container, url, job.ports)
+    if model not in record.loads and model not in record.proofs:
+        return
+
+    def without(kept: ServerRecord) -> ServerRecord:
+        loads = {name: load for name, load in kept.loads.items() if name != model}
+        proofs = {name: proof for name, proof in kept.proofs.items() if name != model}
+        return replace(kept, loads=loads, proofs=proofs)
+
+    update_server_record(container, url, job, without)
+
+
 def outcomes_of(
     model: str, serving: Container | None, record: ServerRecord, key: Key | None = None
 ) -> tuple[Outcome, ...]:
@@ -114,11 +167,15 @@ def outcomes_of(
     return holds[0] or holds[1]
 
 
-def _loads(value: object) -> dict[str, Load]:
-    found: dict[str, Load] = {}
+_Entry = TypeVar("_Entry")
+
+
+def _read_each(kind: TypeAdapter[_Entry], value: object) -> dict[str, _Entry]:
+    """The entries by name; what is damaged is left out."""
+    found: dict[str, _Entry] = {}
     for name, entry in _mapping(value).items():
         try:
-            found[name] = _LOAD.validate_python(entry)
+            found[name] = kind.validate_python(entry)
         except ValidationError:
             continue
     return found

@@ -55,11 +55,11 @@ def write_record(ref: str, evidence: Evidence, verdicts: tuple[Verdict, ...], st
         "format": FORMAT,
         "started_at": evidence.container.started_at,
         "state": state.value,
-        "verdicts": _plain(verdicts),
-        "log": _plain(evidence.log),
-        "chat": _plain(evidence.chat),
-        "tool_call": _plain(evidence.tool_call),
-        "proved": _plain(evidence.proved),
+        "verdicts": plain(verdicts),
+        "log": plain(evidence.log),
+        "chat": plain(evidence.chat),
+        "tool_call": plain(evidence.tool_call),
+        "proved": plain(evidence.proved),
         "seen_at": ports.clock.now().isoformat(timespec="seconds"),
         "files": as_rows(evidence.files.loaded) if evidence.files is not None else None,
     }
@@ -70,14 +70,14 @@ def write_record(ref: str, evidence: Evidence, verdicts: tuple[Verdict, ...], st
     return True
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     """A frozen value as JSON has it; pydantic reads it back, but cannot write read-only mappings."""
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value
 
 

@@ -84,8 +84,8 @@ def _add_of_ollama(found: Rendered, model: Model, stack: Stack, world: World, po
 
 def _moved(model: Model, server: OllamaServer, stack: Stack, world: World, ports: Ports) -> Model | None:
     """The model as llama-server serves it, by what the last `up` found; None where nobody can tell."""
-    from homellm.deploy.ollama_look import told  # noqa: PLC0415 - for stacks with an Ollama alone
     from homellm.deploy.ollama_models import Named, lookup  # noqa: PLC0415
+    from homellm.deploy.ollama_ps import told  # noqa: PLC0415 - for stacks with an Ollama alone
     from homellm.deploy.ollama_record import outcomes_of, read_server_record  # noqa: PLC0415
     from homellm.deploy.ollama_server import find  # noqa: PLC0415
     from homellm.deploy.ollama_successor import successor  # noqa: PLC0415

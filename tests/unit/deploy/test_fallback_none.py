@@ -54,5 +54,5 @@ def test_one_whose_container_somebody_removed_is_not_as_declared(lab):
     """The ladder is not forbidden, so that fewer slots are not what is to be: `up` moves it again."""
     lab.state.vanish(MOVED)
     report = checked(lab, hybrid())
-    assert (report.state, report.exit_code) == (State.FAILED, ExitCode.REFUSED)
-    assert report.fallback.rung == "ollama"
+    assert (report.state, report.exit_code) == (State.ABSENT, ExitCode.REFUSED)
+    assert [problem.hint for problem in report.problems] == ["Start it: homellm up hybrid"]

@@ -1,0 +1,72 @@
+"""An Ollama that was killed, stopped or taken down under its models: `ps`, `check` and `up` tell the same of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from tests.engine.support.ollama_stack import SLOTS, by_name
+from tests.engine.support.wait import wait_for
+
+
+def told(canary, verb):
+    """The exit code of a verb, and of each model its state and the checks that did not pass."""
+    result = canary.cli(verb, "--format", "json")
+    models = by_name(result)
+    checks = {
+        name: {one["id"] for one in model["checks"].values() if one["verdict"] not in ("pass", "not-applicable")}
+        for name, model in models.items()
+    }
+    return result.code, {name: model["state"] for name, model in models.items()}, checks
+
+
+def killed(docker_api, name):
+    """SIGKILL to the server's own process, as the kernel does it; returns once the engine has started it again."""
+    before = docker_api.inspect_container(name)["State"]
+    os.kill(before["Pid"], signal.SIGKILL)
+
+    def again():
+        now = docker_api.inspect_container(name)["State"]
+        return now["Running"] and now["StartedAt"] != before["StartedAt"]
+
+    wait_for(again, f"{name} to be started again", 60)
+
+
+def test_a_server_that_was_killed_and_came_back(canary, docker_api, prefix):
+    canary.both()
+    assert canary.up().code == 0
+    killed(docker_api, f"{prefix}-main")
+    wait_for(lambda: canary.ask_ollama("/api/tags") and told(canary, "ps")[1]["plain"] != "failed", "it to answer", 60)
+    assert told(canary, "ps")[1] == {"plain": "unverified", "hybrid": "verified"}
+
+    # Nothing is in memory: the first check loads it, and finds what the second finds.
+    found = (5, {"plain": "degraded", "hybrid": "verified"}, {"plain": {"restarts"}, "hybrid": set()})
+    assert told(canary, "check") == found
+    assert told(canary, "check") == found
+    assert told(canary, "ps")[:2] == found[:2]
+    up = canary.up()
+    assert (up.code, by_name(up)["plain"]["checks"]["slots"]["observed"]) == (5, SLOTS), up
+    assert told(canary, "ps")[:2] == found[:2]
+
+    assert canary.cli("restart", "plain").code == 0
+    assert told(canary, "ps")[:2] == told(canary, "check")[:2] == (0, {"plain": "verified", "hybrid": "verified"})
+
+
+def test_what_is_not_there_is_told_alike(canary, docker_api, prefix):
+    canary.both()
+    canary.file()
+    absent = {"plain": "absent", "hybrid": "absent"}
+    assert told(canary, "ps")[:2] == (0, absent)
+    assert told(canary, "check")[:2] == (4, absent)
+    assert canary.up().code == 0
+
+    assert canary.cli("down", "hybrid").code == 0
+    assert told(canary, "ps")[:2] == (0, {"plain": "verified", "hybrid": "absent"})
+    assert told(canary, "check")[:2] == (4, {"plain": "verified", "hybrid": "absent"})
+    assert canary.up().code == 0
+
+    docker_api.stop(f"{prefix}-main")
+    assert told(canary, "ps")[:2] == (5, {"plain": "stopped", "hybrid": "degraded"})
+    assert told(canary, "check")[:2] == (4, {"plain": "failed", "hybrid": "degraded"})
+    assert canary.up().code == 0
+    assert told(canary, "ps")[1] == told(canary, "check")[1] == {"plain": "verified", "hybrid": "verified"}
