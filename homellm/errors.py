@@ -154,6 +154,12 @@ class ContainerGone(EngineRefused):
     default_id = "container-gone"
 
 
+class NotRemoved(EngineRefused):
+    """The engine began to remove a container and could not end it: what is left is dead, and keeps its name."""
+
+    default_id = "not-removed"
+
+
 class NameTaken(EngineRefused):
     """Another container or network has that name."""
 

@@ -131,7 +131,10 @@ class Engine(ContainerFiles, Protocol):
         """Change the restart policy in place."""
 
     def remove(self, ref: str) -> None:
-        """Remove a container that does not run and its anonymous volumes; one that is gone is left alone."""
+        """Remove a container that does not run and its anonymous volumes; one that is gone is left alone.
+
+        Raises NotRemoved when the engine began and could not end it: what is left is dead, and keeps its name.
+        """
 
     def logs(
         self, ref: str, *, since: str | None, follow: bool, tail: int | None = None, until: str | None = None

@@ -27,6 +27,7 @@ from homellm.adapters.docker_errors import holder_of, taken_port, translate
 from homellm.adapters.docker_http import PullResponse, cut, knock
 from homellm.adapters.docker_probe import run_probe
 from homellm.adapters.docker_pull import WAITS_S, Pull, PullConnection, PullRefused
+from homellm.adapters.docker_removal import insist
 from homellm.adapters.docker_streams import EngineStream, demultiplex
 from homellm.adapters.docker_unreachable import no_ssh_support, not_an_engine, timed_out, unreachable
 from homellm.domain.stack import RestartPolicy
@@ -170,15 +171,11 @@ class DockerEngine:
         )
 
     def remove(self, ref: str) -> None:
-        """Remove a container that does not run and its anonymous volumes; one that is gone is left alone."""
-        try:
-            self._calls.on(ref, "remove", lambda: self._api.remove_container(ref, v=True))
-        except ContainerGone:
-            return
-        except EngineRefused as error:
-            if error.problems[0].id != rules.BEING_REMOVED:
-                raise
-            self._await_removal(ref)
+        """Remove a container that does not run and its anonymous volumes; one that is gone is left alone.
+
+        A removal that cannot be ended is tried again for a moment (docker_removal), then NotRemoved is raised.
+        """
+        insist(ref, self._remove, self._await_removal, self.find_container, time.sleep)
 
     def logs(
         self, ref: str, *, since: str | None, follow: bool, tail: int | None = None, until: str | None = None
@@ -325,11 +322,18 @@ class DockerEngine:
             time.sleep(min(_POLL_S, left_s))
         return container.exit_code
 
+    def _remove(self, ref: str) -> None:
+        self._calls.on(ref, "remove", lambda: self._api.remove_container(ref, v=True))
+
     def _await_removal(self, ref: str) -> None:
+        """Until a removal that somebody else has begun is over, whatever came of it; not for ever."""
         try:
             self._calls.ask(f"remove {ref}", lambda: self._api.wait(ref, timeout=_REMOVAL_WAIT_S, condition="removed"))
         except ContainerGone:
             return
+        except EngineUnreachable as error:
+            if not (error.__cause__ and timed_out(error.__cause__)):
+                raise
 
     def _connect_pull(self, ref: str) -> PullConnection:
         repository, tag = docker.utils.parse_repository_tag(ref)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from homellm.errors import ContainerGone, EngineRefused, NameTaken
+from homellm.errors import ContainerGone, EngineRefused, NameTaken, NotRemoved
 
 #: `id` of the error of a kill that came too late; the adapter takes it for success.
 NOT_RUNNING = "not-running"
@@ -318,10 +318,17 @@ RULES = (
         "Stop it first.",
     ),
     Rule(
+        r"(?:unable to remove filesystem for [0-9a-f]+|failed to remove root filesystem): (?P<why>[^\n]+)",
+        "not-removed",
+        "The engine began to remove the container and could not end it: {why}.",
+        "Try again: docker ps -a --filter status=dead lists what is left, docker rm removes it.",
+        NotRemoved,
+    ),
+    Rule(
         r"marked for removal|removal of container \S+ is already in progress",
         BEING_REMOVED,
         "The container is being removed right now.",
-        "Try again in a moment.",
+        "Try again in a moment. If docker ps -a shows it as dead, docker rm removes what is left of it.",
     ),
     Rule(
         r"no space left on device",

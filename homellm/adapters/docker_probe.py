@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Iterable, Mapping
 
 from homellm.domain.names import LABEL_ROLE, ROLE_PROBE
-from homellm.errors import ContainerGone, EngineRefused
+from homellm.errors import ContainerGone, EngineRefused, NotRemoved
 from homellm.ports import Engine, Json, ProbeResult
 
 #: How long an image may take to answer. A first start from a slow disk takes seconds.
@@ -81,4 +82,5 @@ def _discard(engine: Engine, name: str) -> None:
         engine.wait(name, _REMOVAL_WAIT_S)
     except ContainerGone:
         return
-    engine.remove(name)
+    with contextlib.suppress(NotRemoved):  # it has answered; a later run sweeps away what is left of it
+        engine.remove(name)

@@ -9,7 +9,7 @@ from functools import partial
 from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
 from homellm.deploy.limits import Limits
-from homellm.deploy.look import UNDER_WAY, examine, look, not_ready, paused, starting_report, under_way
+from homellm.deploy.look import UNDER_WAY, examine, leftover_notes, look, not_ready, paused, starting_report, under_way
 from homellm.deploy.observe import subject_of
 from homellm.deploy.pull_models import locate
 from homellm.deploy.scope import Scope
@@ -64,7 +64,7 @@ def _judged(model: Model, job: Job, emit: Emit) -> ModelReport:
     if begun is not None:
         return not_ready(begun)
     if container is None:
-        return ModelReport(name=model.name, state=State.ABSENT, problems=(_absent(model),))
+        return ModelReport(name=model.name, state=State.ABSENT, problems=(_absent(model),), notes=leftover_notes(unit))
     differs = difference(container, desired, model.image, job.world)
     if not container.running or paused(container):
         report = look(model, container, subject, job.ports, job.scope, tell)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from homellm.domain.steps import CreateContainer, Plan, RenameContainer, Step
 from homellm.errors import Problem
 from homellm.planning.held_names import name_taken
@@ -15,13 +17,17 @@ def taken_names(plan: Plan, unit: Unit, model: str, stack: str, engine: Engine) 
     Only the names that it gives are asked for, so that a plan without steps costs nothing. Raises EngineUnreachable.
     """
     own = {container.name for container in unit.containers}
-    steps = [again for step in plan.steps for again in (step, *step.undo)]
     found: list[Problem] = []
-    for name in sorted({_given(step) for step in steps} - own - {""}):
+    for name in sorted(names_given(plan.steps) - own):
         holder = engine.find_container(name)
         if holder is not None:
             found.append(name_taken(holder, model, stack))
     return tuple(found)
+
+
+def names_given(steps: Iterable[Step]) -> set[str]:
+    """Every name that these steps, or what undoes them, give to a container."""
+    return {_given(again) for step in steps for again in (step, *step.undo)} - {""}
 
 
 def _given(step: Step) -> str:

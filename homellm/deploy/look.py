@@ -139,6 +139,12 @@ def _judged(model: Model, container: Container, verdicts: tuple[Verdict, ...], e
 UNDER_WAY = "homellm up is at work, or was cut off: homellm up goes on."
 
 
+def leftover_notes(unit: Unit) -> tuple[str, ...]:
+    """That a removal was begun and not ended, for every container of which something is left."""
+    ending = "homellm up and homellm down end it."
+    return tuple(f"The removal of {one.name} was begun and not ended: {ending}" for one in unit.leftover)
+
+
 def under_way(unit: Unit) -> bool:
     """Whether there is a successor and nothing that serves: an `up` is at work, or was cut off."""
     current = unit.current

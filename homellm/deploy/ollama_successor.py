@@ -13,8 +13,8 @@ from homellm.deploy.ollama_models import Named
 from homellm.deploy.ollama_reached import STORE_FOLDER, Reached
 from homellm.deploy.session import Emit
 from homellm.deploy.settle import unit_of
-from homellm.deploy.swap import remove
-from homellm.domain.events import Note, StepFinished, StepStarted
+from homellm.deploy.swap import clear
+from homellm.domain.events import Note
 from homellm.domain.names import FAILED, LABEL_OUTCOMES, LABEL_UNIT, container_name
 from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model, Stack
@@ -119,6 +119,4 @@ def clear_all(model: Model, job: Job, emit: Emit) -> None:
 
 def _remove(ref: str, name: str, model: Model, cause: str, job: Job, emit: Emit) -> None:
     step = RemoveContainer(target=name, model=model.name, cause=cause)
-    emit(StepStarted(step))
-    remove(ref, job.ports, job.scope, model.stop_grace_s)
-    emit(StepFinished(step))
+    clear(step, ref, job.ports, job.scope, emit, model.stop_grace_s)

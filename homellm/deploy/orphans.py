@@ -10,8 +10,7 @@ from dataclasses import replace
 
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Emit, Ports
-from homellm.deploy.swap import remove
-from homellm.domain.events import StepFinished, StepStarted
+from homellm.deploy.swap import clear
 from homellm.domain.steps import RemoveContainer
 from homellm.domain.world import Container, World
 from homellm.planning.ports import freed
@@ -41,9 +40,6 @@ def remove_orphans(found: tuple[Container, ...], ports: Ports, scope: Scope, emi
     for container in found:
         if scope.cancelled:
             break
-        step = _step(container)
-        emit(StepStarted(step))
-        remove(container.id, ports, scope, GRACE_S)
-        removed.append(container.name)
-        emit(StepFinished(step))
+        if clear(_step(container), container.id, ports, scope, emit, GRACE_S):
+            removed.append(container.name)
     return tuple(removed)

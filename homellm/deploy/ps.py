@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from homellm.deploy.gates import failed_gates
-from homellm.deploy.look import UNDER_WAY, starting_report, under_way
+from homellm.deploy.look import UNDER_WAY, leftover_notes, starting_report, under_way
 from homellm.deploy.record import read_record
 from homellm.deploy.recorded import stuck, told_back, with_failed
 from homellm.deploy.session import Ports
@@ -31,8 +31,10 @@ def ps(stack: Stack, ports: Ports) -> StackReport:
 def _model(model: Model, stack: Stack, containers: tuple[Container, ...], ports: Ports) -> ModelReport:
     unit = sort_unit(container_name(stack, model), model.name, containers)
     if model.runner == "ollama":
-        return _of_ollama(model, unit, stack, containers, ports)
-    return _told_edited(_one(model, unit, ports), model, unit.current)
+        report = _of_ollama(model, unit, stack, containers, ports)
+    else:
+        report = _told_edited(_one(model, unit, ports), model, unit.current)
+    return replace(report, notes=(*report.notes, *leftover_notes(unit)))
 
 
 def _of_ollama(model: Model, unit: Unit, stack: Stack, containers: tuple[Container, ...], ports: Ports) -> ModelReport:

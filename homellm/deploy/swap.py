@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from homellm.deploy.engine_return import once_reachable
+from homellm.deploy.free_names import names_given
 from homellm.deploy.scope import Scope, shielded
 from homellm.deploy.session import Emit, Ports
 from homellm.deploy.stopping import stop
@@ -24,7 +25,7 @@ from homellm.domain.steps import (
     StopContainer,
     VerifyModel,
 )
-from homellm.errors import ContainerGone, EngineUnreachable, HomellmError, Interrupted
+from homellm.errors import ContainerGone, EngineUnreachable, HomellmError, Interrupted, NotRemoved
 from homellm.render.body import api_body
 
 #: Steps that are taken back even when they fail half-way. A creation or a renaming that fails has done nothing, and
@@ -58,13 +59,17 @@ class Swap:
 
         A step that fails takes all before it back, in reverse order, and its error is raised; a fault of homellm's
         own does so too, since it must not leave the old container stopped. Ctrl-C is heeded between steps until the
-        verification has passed: the renames after it take milliseconds and are finished.
+        verification has passed: the renames after it take milliseconds and are finished. What the engine cannot remove
+        fails the plan only where its name is needed.
         """
         proved = False
         try:
-            for step in plan.steps:
+            for at, step in enumerate(plan.steps, start=1):
                 if not proved:
                     self.scope.check()
+                if isinstance(step, RemoveContainer) and step.target not in names_given(plan.steps[at:]):
+                    clear(step, step.target, self.ports, self.scope, self.emit)
+                    continue
                 self._do(step, self.scope)
                 proved = proved or isinstance(step, VerifyModel)
         except Exception as error:
@@ -74,10 +79,15 @@ class Swap:
     def undo(self, reason: Exception) -> None:
         """Take back what was done, newest first; what cannot be taken back is told and the rest goes on.
 
-        A successor that was interrupted did not fail: it is removed, and an older failure stays.
+        A successor that was interrupted, or that somebody removes, did not fail: it is removed, and an older failure
+        stays.
         """
         undone = tuple(back for step in reversed(self.done) for back in step.undo)
-        self.undone = _without_failure(undone) if isinstance(reason, Interrupted) else undone
+        if isinstance(reason, Interrupted):
+            undone = _without_failure(undone, "it was interrupted before it was proved")
+        elif isinstance(reason, ContainerGone):
+            undone = _without_failure(undone, "somebody has begun to remove it")
+        self.undone = undone
         self.done.clear()
         for back in self.undone:
             error = self.take_back(back)
@@ -155,17 +165,32 @@ class Swap:
             self.ports.engine.connect_network(network.name, step.target, network.aliases)
 
 
-def _without_failure(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+def _without_failure(steps: tuple[Step, ...], cause: str) -> tuple[Step, ...]:
     """The undo with a successor removed where it would be kept under `.failed`."""
     kept = {s.name: s for s in steps if isinstance(s, RenameContainer) and s.name.endswith(FAILED)}
     result: list[Step] = []
     for step in steps:
         if isinstance(step, RenameContainer) and step.name in kept:
-            cause = "it was interrupted before it was proved"
             result.append(RemoveContainer(target=step.target, model=step.model, cause=cause))
         elif not (isinstance(step, RemoveContainer) and step.target in kept):
             result.append(step)
     return tuple(result)
+
+
+def clear(step: RemoveContainer, ref: str, ports: Ports, scope: Scope, emit: Emit, grace_s: float = 0) -> bool:
+    """Stop and remove a container whose name nobody waits for; whether it is gone.
+
+    What the engine could not take away is dead and in nobody's way, so it is told and no error.
+    """
+    emit(StepStarted(step))
+    try:
+        remove(ref, ports, scope, grace_s)
+    except NotRemoved as error:
+        (problem,) = error.problems
+        emit(Note(f"{problem.message} {problem.hint}", model=step.model, warning=True))
+        return False
+    emit(StepFinished(step))
+    return True
 
 
 def remove(ref: str, ports: Ports, scope: Scope, grace_s: float = 0) -> None:

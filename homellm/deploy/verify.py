@@ -24,8 +24,6 @@ from homellm.health.exits import diagnose_exit
 from homellm.health.readiness import Readiness
 from homellm.health.summary import Summariser
 
-#: What inspect calls a container that somebody is removing.
-_GOING = ("removing", "dead")
 #: How long /health may be the only one that says ready: a log driver that keeps nothing, or words nobody knows.
 HEALTH_ALONE_S = 2.0
 
@@ -210,7 +208,7 @@ class _Verification:
 
     def _find(self) -> Container:
         container = once_reachable(lambda: self._ports.engine.find_container(self._ref), self._engine_return_s)
-        if container is None or container.status in _GOING:
+        if container is None or container.being_removed:
             raise ContainerGone(
                 f"the container {self._ref} was removed while homellm waited for it",
                 hint="Find out who removed it (docker events), then run homellm up again.",

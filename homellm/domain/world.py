@@ -129,6 +129,11 @@ class Container:
         """Whether its process is up now; not so between two crashes of a loop."""
         return self.status in ("running", "paused")
 
+    @property
+    def being_removed(self) -> bool:
+        """Whether a removal of it has begun. One that is `dead` is what a removal left that could not be ended."""
+        return self.status in ("removing", "dead")
+
     def label(self, name: str) -> str:
         """A label's value, empty when absent."""
         return self.labels.get(name, "")

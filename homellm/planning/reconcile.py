@@ -46,6 +46,10 @@ class _Reconciler:
     outdated: Mapping[str, str]
 
     def steps(self, unit: Unit) -> list[Step]:
+        if unit.leftover:
+            cause = "its removal was begun and not ended"
+            clear: list[Step] = [self._remove(container.name, cause) for container in unit.leftover]
+            return clear + self.steps(replace(unit, leftover=()))
         finish = self._finish_commit(unit)
         if finish is not None:
             steps, unit = finish

@@ -29,9 +29,10 @@ class Unit:
     """What the engine holds of one unit.
 
     `name` is the canonical name that is wanted. `current` is what serves under the canonical name, or under the one
-    it had before the stack file named it anew. `previous` is by number, 1 the newest. `stray` is everything else that
-    carries the unit's labels. `outdated` tells by a container's id why it must be made anew although it is the one that
-    is wanted: a file that it loaded is another one now.
+    it had before the stack file named it anew. `previous` is by number, 1 the newest. `leftover` is what a removal has
+    begun to take away, whatever its name: it serves nothing, and no part is left for it to play. `stray` is everything
+    else that carries the unit's labels. `outdated` tells by a container's id why it must be made anew although it is
+    the one that is wanted: a file that it loaded is another one now.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Unit:
     next: Container | None = None
     failed: Container | None = None
     previous: Mapping[int, Container] = field(default_factory=lambda: MappingProxyType({}))
+    leftover: tuple[Container, ...] = ()
     stray: tuple[Container, ...] = ()
     outdated: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -46,7 +48,7 @@ class Unit:
     def containers(self) -> tuple[Container, ...]:
         """All of them, what serves first."""
         named = (self.current, self.next, self.failed, *(self.previous[n] for n in sorted(self.previous)))
-        return tuple(c for c in named if c is not None) + self.stray
+        return tuple(c for c in named if c is not None) + self.leftover + self.stray
 
 
 def split_name(name: str) -> tuple[str, str]:
@@ -58,10 +60,11 @@ def split_name(name: str) -> tuple[str, str]:
 def sort_unit(name: str, unit: str, containers: tuple[Container, ...]) -> Unit:
     """The containers of the stack that belong to `unit`, whose canonical name is `name`."""
     ours = [c for c in containers if c.label(LABEL_UNIT) == unit and c.label(LABEL_ROLE) in ("", ROLE_SERVE)]
+    whole = [c for c in ours if not c.being_removed]
     by_part: dict[str, Container] = {}
     stray: list[Container] = []
     # What bears the wanted name comes first; an older name's container stands in only where nothing else does.
-    for container in sorted(ours, key=lambda c: split_name(c.name)[0] != name):
+    for container in sorted(whole, key=lambda c: split_name(c.name)[0] != name):
         part = split_name(container.name)[1]
         known = part in ("", NEXT, FAILED) or part in _previous_parts()
         if known and part not in by_part:
@@ -75,6 +78,7 @@ def sort_unit(name: str, unit: str, containers: tuple[Container, ...]) -> Unit:
         next=by_part.get(NEXT),
         failed=by_part.get(FAILED),
         previous=MappingProxyType(previous),
+        leftover=tuple(c for c in ours if c.being_removed),
         stray=tuple(stray),
     )
 

@@ -8,18 +8,19 @@ import socket
 import tarfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
 import docker
-from docker.errors import APIError, NotFound
 
 from homellm.adapters.docker_engine import DockerEngine
 from homellm.domain.world import Image
 from homellm.ports import Created, Engine
 from tests.contract.programs import Program, behave
 from tests.contract.registry import Registry
+from tests.engine.support.removal import holding_folder, remove_by_force, unless_gone
 from tests.fakes.engine import FakeEngine, FakeState
 
 RUN_LABEL = "homellm-test-run"
@@ -38,6 +39,9 @@ class Lab(Protocol):
 
     def vanish(self, name: str) -> None:
         """Remove a container by force, as somebody else would."""
+
+    def holding_folder(self, ref: str) -> AbstractContextManager[None]:
+        """While it is entered, the engine cannot delete the folder that it keeps of a container."""
 
     def hold_port(self) -> int:
         """A port of 127.0.0.1 that a program of the host holds."""
@@ -128,6 +132,15 @@ class FakeLab:
     def vanish(self, name: str) -> None:
         self.state.vanish(name)
 
+    @contextmanager
+    def holding_folder(self, ref: str) -> Iterator[None]:
+        name = self.state.must_find(ref).name
+        self.state.removals_fail[name] = 10**6
+        try:
+            yield
+        finally:
+            del self.state.removals_fail[name]
+
     def hold_port(self) -> int:
         self.state.listeners.add(("127.0.0.1", 18123))
         return 18123
@@ -175,7 +188,10 @@ class RealLab:
         time.sleep(0.02)
 
     def vanish(self, name: str) -> None:
-        self.api.remove_container(name, force=True, v=True)
+        remove_by_force(self.api, name)
+
+    def holding_folder(self, ref: str) -> AbstractContextManager[None]:
+        return holding_folder(self.api, ref)
 
     def hold_port(self) -> int:
         held = socket.socket()
@@ -216,9 +232,9 @@ class RealLab:
             self._registry.hold.set()
         mine = {"label": [f"{RUN_LABEL}={self.run}"]}
         for entry in self.api.containers(all=True, filters=mine):
-            _unless_gone(lambda ref=entry["Id"]: self.api.remove_container(ref, force=True, v=True))
+            remove_by_force(self.api, entry["Id"])
         for entry in self.api.networks(filters=mine):
-            _unless_gone(lambda ref=entry["Id"]: self.api.remove_network(ref))
+            unless_gone(lambda ref=entry["Id"]: self.api.remove_network(ref), entry["Name"])
         if self._registry:
             self._remove_images(f"{self._registry.host}/homellm-test-")
 
@@ -233,7 +249,7 @@ class RealLab:
     def _remove_images(self, prefix: str) -> None:
         tags = [tag for image in self.api.images() for tag in image["RepoTags"] or () if tag.startswith(prefix)]
         for tag in tags:
-            _unless_gone(lambda ref=tag: self.api.remove_image(ref))
+            unless_gone(lambda ref=tag: self.api.remove_image(ref), tag)
 
 
 def import_tiny(api: docker.APIClient, ref: str) -> None:
@@ -263,13 +279,3 @@ def import_tiny(api: docker.APIClient, ref: str) -> None:
         changes=[f"ENTRYPOINT {str(list(ENTRYPOINT)).replace(chr(39), chr(34))}", "ENV PATH=/bin"],
     )
     assert "error" not in answer, answer
-
-
-def _unless_gone(remove: Callable[[], object]) -> None:
-    try:
-        remove()
-    except NotFound:
-        return
-    except APIError as error:
-        if "already in progress" not in str(error):
-            raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from homellm.adapters.docker_probe import run_probe
 from homellm.domain.names import LABEL_ROLE
 from homellm.domain.world import NEVER
-from homellm.errors import ContainerGone, EngineRefused, HomellmError, NameTaken
+from homellm.errors import ContainerGone, EngineRefused, HomellmError, NameTaken, NotRemoved
 from tests.contract.lab import ENTRYPOINT, RUN_LABEL, Bench
 from tests.contract.programs import BUSY, CRASH, DEAF, HOG, MISSING, MISSING_PROGRAM, QUICK, SERVER, STUBBORN
 
@@ -387,6 +388,37 @@ class TestNamesAndRemoval:
         bench.create(SERVER, name=name)
         bench.engine.remove(name)
         assert bench.engine.find_container(name) is None
+
+    def test_a_removal_that_cannot_be_ended_leaves_a_dead_one_which_a_later_one_clears(self, bench: Bench) -> None:
+        name = bench.name()
+        ref = bench.start(QUICK, name=name, HostConfig={"RestartPolicy": {"Name": "no"}})
+        bench.engine.wait(ref, 10)
+        with bench.lab.holding_folder(ref):
+            with pytest.raises(NotRemoved, match=f"left of {name} is dead") as error:
+                bench.engine.remove(ref)
+            assert problem(error) == "not-removed"
+            assert f"docker rm {name}" in error.value.problems[0].hint
+            assert "unable to remove filesystem for" in error.value.original
+            dead = bench.engine.find_container(name)
+            assert dead
+            assert (dead.id, dead.status, dead.being_removed, dead.running) == (ref, "dead", True, False)
+            assert [one.status for one in bench.engine.list_containers(bench.labels)] == ["dead"]
+            refused: list[Callable[[], object]] = [
+                lambda: bench.engine.start(ref),
+                lambda: bench.engine.set_restart_policy(ref, "always"),
+                lambda: bench.log(ref),
+            ]
+            for use in refused:
+                with pytest.raises(EngineRefused) as error:
+                    use()
+                assert problem(error) == "being-removed"
+            bench.engine.kill(ref, "SIGKILL")  # what does not run is left alone
+            assert bench.engine.wait(ref, 10) == 3
+            with pytest.raises(NameTaken):
+                bench.create(SERVER, name=name)
+        bench.engine.remove(name)
+        assert bench.engine.find_container(ref) is None
+        bench.create(SERVER, name=name)
 
 
 class TestLists:

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from tests.engine.support.removal import remove_by_force
 from tests.engine.support.wait import wait_for
 
 SERVE = ["--host", "0.0.0.0", "--port", "8080"]
@@ -34,7 +35,7 @@ def explained(docker_api, prefix, llama_image, tiny_lfm2, smollm2, cli, tmp_path
 
         path = tmp_path / "server.log"
         path.write_bytes(wait_for(log, "the server to be ready or to end", timeout_s=120))
-        docker_api.remove_container(made["Id"], force=True)
+        remove_by_force(docker_api, made["Id"])
         result = cli("explain", path, "--format", "json")
         assert result.code == 0, result
         found = result.json

@@ -8,9 +8,10 @@ import socket
 from pathlib import Path
 
 import pytest
-from docker.errors import NotFound
+from docker.errors import APIError, NotFound
 
 from tests.engine.support.ports import free_port
+from tests.engine.support.removal import holding_folder, remove_by_force
 from tests.engine.support.sweep import leftovers
 from tests.engine.support.wait import wait_for
 
@@ -233,10 +234,27 @@ class TestWhileItLoads:
         declare(parallel=3, env={"INSTANT_READY_AFTER_S": "600", "INSTANT_TALK_WHILE_LOADING": "1"})
         running = cli.start("up", "--format", "json")
         wait_for_container(docker_api, f"{prefix}-m.next")
-        docker_api.remove_container(f"{prefix}-m.next", force=True)
+        remove_by_force(docker_api, f"{prefix}-m.next")
         error = failure(running.finish())
         assert error["id"] == "container-gone"
         assert docker_api.inspect_container(f"{prefix}-m")["State"]["Running"]
+        assert set(leftovers(docker_api, prefix)) == {f"{prefix}-m", f"homellm-{prefix}"}
+
+    def test_removed_by_hand_and_not_to_the_end(self, cli, declare, docker_api, prefix):
+        """What is left is dead, and in the way of `up` alone until the engine lets go of it."""
+        declare()
+        assert up(cli).code == 0
+        with holding_folder(docker_api, f"{prefix}-m"):
+            with pytest.raises(APIError, match="unable to remove filesystem"):
+                docker_api.remove_container(f"{prefix}-m", force=True)
+            assert cli("ps", "--format", "json").json["models"][0]["state"] == "absent"
+            told = " ".join(cli("ps").stdout.split())
+            assert f"The removal of {prefix}-m was begun and not ended: homellm up and homellm down end it." in told
+            error = failure(up(cli))
+            assert error["id"] == "not-removed"
+            assert f"docker rm {prefix}-m" in error["hint"]
+            assert failure(cli("down", "--format", "json"))["id"] == "not-removed"
+        assert up(cli).code == 0
         assert set(leftovers(docker_api, prefix)) == {f"{prefix}-m", f"homellm-{prefix}"}
 
 

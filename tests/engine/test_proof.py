@@ -8,6 +8,7 @@ from tests.engine.support.asking import get, post, status
 from tests.engine.support.images import variant
 from tests.engine.support.machines import SPARE_NODE, machine_with_nodes, node_on_this_machine
 from tests.engine.support.ports import free_port
+from tests.engine.support.removal import remove_by_force
 from tests.engine.support.sweep import leftovers
 from tests.engine.support.wait import wait_for
 
@@ -51,7 +52,7 @@ class TestMemoryLocks:
         docker_api.start(limit)
         docker_api.wait(limit)
         said = docker_api.logs(limit).decode().strip()
-        docker_api.remove_container(limit)
+        remove_by_force(docker_api, limit)
         may_lock = said == "unlimited" or int(said) * 1024 >= smollm2.stat().st_size
 
         declare(image=image, mlock=True)

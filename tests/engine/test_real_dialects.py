@@ -10,6 +10,7 @@ from homellm.domain.stack import KvCacheType, Model, Source, Stack
 from homellm.domain.world import EngineInfo, Host, World
 from homellm.runners.dialect import parse_dialect
 from homellm.runners.llama_server import build
+from tests.engine.support.removal import remove_by_force
 from tests.engine.support.wait import wait_for
 
 
@@ -21,7 +22,7 @@ def ask(api: docker.APIClient, image: str, name: str, question: str) -> str:
         api.wait(made["Id"])
         return api.logs(made["Id"]).decode()
     finally:
-        api.remove_container(made["Id"], force=True)
+        remove_by_force(api, made["Id"])
 
 
 def asked(api: docker.APIClient, image: str, prefix: str) -> Dialect:
@@ -101,4 +102,4 @@ def test_the_real_server_takes_every_argument_that_is_made(docker_api, llama_ima
     assert "n_threads = 1 " in said
     assert "load_mode = mlock" in said
     assert "K (q8_0)" in said  # printed at the level that shows the evidence, and not at the default one
-    docker_api.remove_container(container, force=True)
+    remove_by_force(docker_api, container)

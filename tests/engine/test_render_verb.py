@@ -8,6 +8,7 @@ import pytest
 
 from homellm.render.compare import differences
 from tests.engine.support.ports import free_port
+from tests.engine.support.removal import remove_by_force
 from tests.engine.support.renderings import compose_program
 
 KEY = "s3cr$t'key'"
@@ -61,7 +62,7 @@ def test_up_the_script_and_the_compose_file_are_one_container(cli, stack, docker
     # What was made by hand is not homellm's: it neither counts as ours nor goes with `down`.
     assert cli("--file", stack, "down", env=env).code == 0
     assert docker_api.inspect_container(name)["Id"] == by_hand["Id"]
-    docker_api.remove_container(name, force=True)
+    remove_by_force(docker_api, name)
 
     (tmp_path / "compose.yaml").write_text(compose.stdout)
     run([compose_program(), "-f", "compose.yaml", "up", "-d"], tmp_path, **{variable(prefix): KEY})

@@ -21,6 +21,7 @@ from homellm.adapters.docker_parse import engine_info
 from homellm.adapters.lock import StackLock
 from tests.engine.support.cli import Cli, Result
 from tests.engine.support.ports import free_port
+from tests.engine.support.removal import remove_by_force
 from tests.fakes.gguf_bytes import llama
 from tests.fakes.hub_server import hub_server
 
@@ -129,7 +130,7 @@ def pause(bench: Bench) -> None:
 
 
 def remove(bench: Bench) -> None:
-    bench.api.remove_container(bench.container, force=True)
+    remove_by_force(bench.api, bench.container)
 
 
 def update_cpus(bench: Bench) -> None:

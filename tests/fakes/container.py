@@ -137,7 +137,7 @@ class FakeContainer:
             "Paused": False,
             "Restarting": self.status == "restarting",
             "OOMKilled": self.oom_killed,
-            "Dead": False,
+            "Dead": self.status == "dead",
             "Pid": self.pid,
             "ExitCode": self.exit_code,
             "Error": self.error,

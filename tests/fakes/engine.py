@@ -11,6 +11,7 @@ from typing import Any, Literal
 from homellm.adapters import docker_parse
 from homellm.adapters.docker_probe import run_probe
 from homellm.adapters.docker_pull import Pull
+from homellm.adapters.docker_removal import insist
 from homellm.domain.stack import RestartPolicy
 from homellm.domain.world import Container, EngineInfo, Image, Network
 from homellm.errors import EngineUnreachable
@@ -115,8 +116,7 @@ class FakeEngine:
 
     def find_container(self, ref: str) -> Container | None:
         with self._call("find_container", ref):
-            found = self.state.find(ref)
-            return docker_parse.container(found.inspect()) if found else None
+            return self._find(ref)
 
     def inspect(self, ref: str) -> Json:
         with self._call("inspect", ref):
@@ -169,27 +169,26 @@ class FakeEngine:
 
     def set_restart_policy(self, ref: str, policy: RestartPolicy) -> None:
         with self._call("set_restart_policy", ref, policy):
-            self.state.must_find(ref).policy = policy
+            container = self.state.must_find(ref)
+            if container.status == "dead":
+                refusals.refuse(
+                    f'Cannot update container {container.id}: container is marked for removal and cannot be "update"',
+                    f"set the restart policy of {ref}",
+                )
+            container.policy = policy
 
     def remove(self, ref: str) -> None:
         with self._call("remove", ref):
-            container = self.state.find(ref)
-            if container is None:
-                return
-            if container.status in ("running", "restarting"):
-                refusals.refuse(
-                    f"You cannot remove a {container.status} container {container.id}. "
-                    "Stop the container before attempting removal or force remove",
-                    f"remove {ref}",
-                )
-            del self.state.containers[container.id]
-            self.state.lock.notify_all()
+            clock = self.state.clock
+            insist(ref, self.state.remove, lambda _: clock.advance(_CALL_S), self._find, clock.advance)
 
     def logs(
         self, ref: str, *, since: str | None, follow: bool, tail: int | None = None, until: str | None = None
     ) -> Stream:
         with self._call("logs", ref, since, follow, tail):
             container = self.state.must_find(ref)
+            if container.status == "dead":
+                refusals.refuse("can not get logs from container which is dead or marked for removal", f"read {ref}")
             if container.log_driver == "none":
                 refusals.refuse("configured logging driver does not support reading", f"read the log of {ref}")
             from_us = self.state.moment(since) if since else 0
@@ -304,6 +303,10 @@ class FakeEngine:
             return round(container.behaviour.memory_bytes + ran_s * container.behaviour.growth_bytes_s)
 
     # -- inside
+
+    def _find(self, ref: str) -> Container | None:
+        found = self.state.find(ref)
+        return docker_parse.container(found.inspect()) if found else None
 
     @contextmanager
     def _call(self, method: str, *args: Any) -> Iterator[None]:

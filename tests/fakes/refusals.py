@@ -25,6 +25,12 @@ def no_container(ref: str) -> NoReturn:
     refuse(f"No such container: {ref}", f"find {ref}")
 
 
+def not_removed(container_id: str) -> str:
+    """What the engine says when something was still written into the folder of a container that it removes."""
+    folder = f"/var/lib/docker/containers/{container_id}"
+    return f"unable to remove filesystem for {container_id}: unlinkat {folder}: directory not empty"
+
+
 def name_conflict(name: str, holder: str, *, renaming: bool = False) -> NoReturn:
     """Another container has the name."""
     prefix = "Error when allocating new name: " if renaming else ""

@@ -32,7 +32,8 @@ class FakeState:
 
     `behave` decides what a started container does. `registry` holds what can be pulled by name, `pull_errors` the
     engine's texts with which the next pulls of a name fail; while `pull_hold` is
-    cleared, no layer arrives. `listeners` are (address, port) held by programs of the
+    cleared, no layer arrives. `removals_fail` is how many of the next removals of a name cannot be ended: what is left
+    is dead. `listeners` are (address, port) held by programs of the
     host, `devices` the device nodes that exist, `path_exists` tells whether a bind source is there. While `down` is
     True nobody answers.
     """
@@ -46,6 +47,7 @@ class FakeState:
         self.networks: dict[str, Network] = {"bridge": Network(digest("bridge"), "bridge")}
         self.registry: dict[str, Image] = {}
         self.pull_errors: dict[str, list[str]] = {}
+        self.removals_fail: dict[str, int] = {}
         self.pull_hold = threading.Event()
         self.pull_hold.set()
         self.listeners: set[tuple[str, int]] = set()
@@ -108,6 +110,14 @@ class FakeState:
             if container.status in ("running", "restarting"):
                 self.ended(container, self.clock.elapsed_us, _KILLED, restart=False)
             del self.containers[container.id]
+
+    def vanish_half(self, name: str) -> None:
+        """The same, where the engine begins the removal and cannot end it."""
+        with self.lock:
+            container = self.must_find(name)
+            if container.status in ("running", "restarting"):
+                self.ended(container, self.clock.elapsed_us, _KILLED, restart=False)
+            container.status, container.error = "dead", refusals.not_removed(container.id)
 
     def daemon_restart(self) -> None:
         """Restart the daemon: every container is stopped, those whose policy says so are started again."""
@@ -209,6 +219,8 @@ class FakeState:
 
     def start(self, container: FakeContainer) -> None:
         """Start by request; raises what the engine would, and keeps its error in the state as it does."""
+        if container.status == "dead":
+            refusals.refuse("container is marked for removal and cannot be started", f"start {container.name}")
         self._choose(container)
         try:
             self._check_networks(container)
@@ -222,6 +234,22 @@ class FakeState:
         container.restart_count = 0
         container.stopped_by_hand = False
         self.launch(container, self.clock.elapsed_us)
+
+    def remove(self, ref: str) -> None:
+        """Remove one that does not run; raises what the engine would."""
+        container = self.must_find(ref)
+        if container.status in ("running", "restarting"):
+            refusals.refuse(
+                f"You cannot remove a {container.status} container {container.id}. "
+                "Stop the container before attempting removal or force remove",
+                f"remove {ref}",
+            )
+        if self.removals_fail.get(container.name, 0) > 0:
+            self.removals_fail[container.name] -= 1
+            self.vanish_half(container.name)
+            refusals.refuse(container.error, f"remove {ref}")
+        del self.containers[container.id]
+        self.lock.notify_all()
 
     def launch(self, container: FakeContainer, at_us: int) -> None:
         """Let the process run and put down what it will do."""

@@ -14,6 +14,8 @@ from pathlib import Path
 import docker
 from docker.errors import ImageNotFound
 
+from tests.engine.support.removal import remove_by_force
+
 INSTANT_SOURCES = Path(__file__).parents[1] / "images" / "instant"
 HELP_TEXTS = Path(__file__).parents[2] / "fixtures" / "help"
 VERSIONS = {
@@ -60,7 +62,7 @@ def variant(api: docker.APIClient, image: str, *changes: str) -> str:
         try:
             api.commit(container, repository=repository, tag=version, changes=list(changes))
         finally:
-            api.remove_container(container)
+            remove_by_force(api, container)
     return tag
 
 

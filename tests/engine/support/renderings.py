@@ -16,6 +16,7 @@ from homellm.render.compose import render_compose
 from homellm.render.run import render_run
 from homellm.render.secrets import secret_references
 from homellm.resources import template_root
+from tests.engine.support.removal import remove_by_force
 
 #: Creates what a script would run and starts nothing: a device or GPU that is missing here fails only a start.
 CREATE_ONLY = """#!/bin/sh
@@ -67,7 +68,7 @@ def by_compose(api: docker.APIClient, spec: ContainerSpec, folder: Path, project
 def taken(api: docker.APIClient, spec: ContainerSpec) -> dict:
     """What inspect shows, after which the container is gone, so that the next one can have its name."""
     shown = api.inspect_container(spec.name)
-    api.remove_container(spec.name, force=True)
+    remove_by_force(api, spec.name)
     return json.loads(json.dumps(shown))
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 import docker
-from docker.errors import APIError, NotFound
+
+from tests.engine.support.removal import remove_by_force, unless_gone
 
 
 def sweep(api: docker.APIClient, prefix: str) -> None:
@@ -12,13 +13,13 @@ def sweep(api: docker.APIClient, prefix: str) -> None:
     for container in api.containers(all=True):
         names = [*(container["Names"] or ()), container["Labels"].get("homellm.stack", "")]
         if _carries(prefix, names):
-            _unless_gone(lambda ref=container["Id"]: api.remove_container(ref, force=True, v=True))
+            remove_by_force(api, container["Id"])
     for network in api.networks():
         if _carries(prefix, [network["Name"]]):
-            _unless_gone(lambda ref=network["Id"]: api.remove_network(ref))
+            unless_gone(lambda ref=network["Id"]: api.remove_network(ref), network["Name"])
     for volume in api.volumes()["Volumes"] or ():
         if _carries(prefix, [volume["Name"]]):
-            _unless_gone(lambda ref=volume["Name"]: api.remove_volume(ref))
+            unless_gone(lambda ref=volume["Name"]: api.remove_volume(ref), volume["Name"])
 
 
 def leftovers(api: docker.APIClient, prefix: str) -> list[str]:
@@ -30,13 +31,3 @@ def leftovers(api: docker.APIClient, prefix: str) -> list[str]:
 
 def _carries(prefix: str, names: Iterable[str]) -> bool:
     return any(prefix in name for name in names)
-
-
-def _unless_gone(remove) -> None:
-    try:
-        remove()
-    except NotFound:
-        pass
-    except APIError as error:
-        if "already in progress" not in str(error):
-            raise

@@ -187,6 +187,24 @@ TEXTS = [
         "still-running",  # 25 and newer
         "is running",
     ),
+    (
+        "unable to remove filesystem for ff5a4a6e90ba: unlinkat /var/lib/docker/containers/ff5a4a6e90ba: "
+        "directory not empty",
+        "not-removed",
+        "could not end it: unlinkat /var/lib/docker/containers/ff5a4a6e90ba: directory not empty.",
+    ),
+    (
+        'container ff5a4a6e90ba: driver "overlay2" failed to remove root filesystem: unlinkat '
+        "/var/lib/docker/overlay2/b4b9/merged: device or resource busy",
+        "not-removed",
+        "/merged: device or resource busy.",
+    ),
+    (
+        'Cannot update container ff5a: container is marked for removal and cannot be "update"',
+        "being-removed",
+        "removed",
+    ),
+    ("can not get logs from container which is dead or marked for removal", "being-removed", "being removed"),
     ("removal of container nuc-lfm is already in progress", "being-removed", "being removed"),
     ("container is marked for removal and cannot be started", "being-removed", "being removed"),
     (
