@@ -74,14 +74,16 @@ def endpoints(
 
 
 def _found(stack: Stack, only: tuple[str, ...]) -> tuple[ModelEndpoints, ...]:
-    from homellm.adapters.lan import lan_addresses
+    from homellm.adapters.lan import bridge_addresses, lan_addresses
+    from homellm.render.endpoints import Machine
     from homellm.render.endpoints import endpoints as addresses
 
     now, here = _engine(stack)
     told = now.stack if now is not None else stack
     wanted = tuple(model for model in told.models if not only or model.name in only)
     moved = now.moved if now is not None else ()
-    found = addresses(told, wanted, lan_addresses=lan_addresses() if here else (), moved=moved)
+    machine = Machine(lan_addresses(), bridge_addresses()) if here else Machine()
+    found = addresses(told, wanted, machine=machine, moved=moved)
     return tuple(replace(one, running=None if now is None else one.name in now.models) for one in found)
 
 

@@ -18,16 +18,16 @@ def exposure_advice(stack: Stack) -> tuple[Problem, ...]:
 def _advice(declared: Declared) -> Problem:
     where = "this machine" if is_every(declared.bind) else declared.bind
     if isinstance(declared, Model):
-        lacks, can = "it asks for no key", "use it"
+        what, lacks, can = "", "it asks for no key", "use it"
         way = "Set api_key, or bind: 127.0.0.1"
     else:
-        lacks, can = "Ollama knows no key", "use and delete its models"
+        what, lacks, can = f"Ollama {declared.name} is ", "it knows no key", "use and delete its models"
         way = "Set bind: 127.0.0.1, and let a proxy that asks for a key stand before it"
     return problem_at(
         declared,
         "bind",
         id="exposure",
-        message=f"{declared.name} is published on {declared.bind} and {lacks}: everybody who reaches {where} can {can}",
+        message=f"{what}published on {declared.bind}, and {lacks}: everybody who reaches {where} can {can}",
         hint=f"{way}; other containers reach it through the stack's network. Until then up and check end with 5.",
         exit_code=ExitCode.OK,
     )

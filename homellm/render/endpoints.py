@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from homellm.domain.addresses import is_every
@@ -14,24 +15,35 @@ from homellm.domain.stack import OLLAMA_PORT, SERVER_PORT, Model, OllamaServer, 
 _LOCAL_NAMES = ("localhost", "localhost.localdomain")
 
 
-def endpoints(
-    stack: Stack, models: tuple[Model, ...], *, lan_addresses: Sequence[str] = (), moved: Collection[str] = ()
-) -> tuple[ModelEndpoints, ...]:
-    """The addresses of each model. `moved` are those that llama-server serves now though Ollama is declared.
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Addresses of the engine's machine: in its own network, and on Docker's bridges, where only containers are.
 
-    `lan_addresses` are this machine's in its own network, none where it has none or is not the engine's.
+    None where it has none, or where it is another machine than this one.
     """
-    return tuple(_endpoints(stack, model, lan_addresses, model.name in moved) for model in models)
+
+    lan: tuple[str, ...] = ()
+    bridges: frozenset[str] = frozenset()
 
 
-def _endpoints(stack: Stack, model: Model, lan_addresses: Sequence[str], moved: bool) -> ModelEndpoints:
+_UNKNOWN = Machine()
+
+
+def endpoints(
+    stack: Stack, models: tuple[Model, ...], *, machine: Machine = _UNKNOWN, moved: Collection[str] = ()
+) -> tuple[ModelEndpoints, ...]:
+    """The addresses of each model. `moved` are those that llama-server serves now though Ollama is declared."""
+    return tuple(_endpoints(stack, model, machine, model.name in moved) for model in models)
+
+
+def _endpoints(stack: Stack, model: Model, machine: Machine, moved: bool) -> ModelEndpoints:
     server = stack.ollama_server(model.server) if model.runner == "ollama" and not moved else None
     network: str | None = network_name(stack.name)
     if server is not None and server.url is not None:
         host, lan, container = _foreign(server.url.rstrip("/"), server)
         network = None
     else:
-        host, lan = _published(server or model, lan_addresses)
+        host, lan = _published(server or model, machine)
         inside = f"{server_alias(server)}:{OLLAMA_PORT}" if server else f"{network_alias(model)}:{SERVER_PORT}"
         container = Way(f"http://{inside}")
     return ModelEndpoints(
@@ -49,16 +61,19 @@ def _endpoints(stack: Stack, model: Model, lan_addresses: Sequence[str], moved: 
     )
 
 
-def _published(declared: Model | OllamaServer, lan_addresses: Sequence[str]) -> tuple[Way, Way]:
+def _published(declared: Model | OllamaServer, machine: Machine) -> tuple[Way, Way]:
     """From the host and from the LAN, by port and address of publication."""
     if declared.port is None:
         nothing = Way(None, f"no port is published: give {declared.name} a `port`")
         return nothing, nothing
     if is_every(declared.bind):
-        return Way(url_of_port(declared.bind, declared.port)), _on_lan(declared, declared.port, lan_addresses)
+        return Way(url_of_port(declared.bind, declared.port)), _on_lan(declared, declared.port, machine.lan)
     if _is_loopback(declared.bind):
         key = " and an `api_key`" if isinstance(declared, Model) else ""
         why = f"published on {declared.bind} alone: set `bind: 0.0.0.0`{key} for {declared.name}"
+        return Way(_url(declared.bind, declared.port)), Way(None, why)
+    if declared.bind in machine.bridges:
+        why = f"published on {declared.bind} alone, an address of Docker's: this machine and its containers are there"
         return Way(_url(declared.bind, declared.port)), Way(None, why)
     return Way(_url(declared.bind, declared.port)), Way(_url(declared.bind, declared.port))
 

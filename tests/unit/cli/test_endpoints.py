@@ -34,6 +34,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeState:
     monkeypatch.delenv("HOMELLM_FILE", raising=False)
     monkeypatch.setattr(wiring, "connect", lambda *_: SimpleNamespace(engine=FakeEngine(found)))
     monkeypatch.setattr(lan, "lan_addresses", lambda: ("192.168.1.10",))
+    monkeypatch.setattr(lan, "bridge_addresses", frozenset)
     return found
 
 

@@ -36,7 +36,7 @@ def test_a_model_that_others_reach_and_that_asks_for_no_key(keys, says):
 def test_an_ollama_knows_no_key():
     text = "defaults: {bind: 10.0.0.2}\nollama:\n  main: {port: 11434}\nmodels:\n  a: {source: 'ollama:a', port: 80}\n"
     (found,) = exposure_advice(stack(text))
-    assert "main is published on 10.0.0.2 and Ollama knows no key" in found.message
+    assert "Ollama main is published on 10.0.0.2, and it knows no key" in found.message
     assert "api_key" not in found.hint
     assert "a proxy that asks for a key" in found.hint
 

@@ -9,7 +9,7 @@ import pytest
 
 from homellm.domain.endpoints import ModelEndpoints
 from homellm.domain.stack import Model, OllamaServer, Source, Stack
-from homellm.render.endpoints import endpoints
+from homellm.render.endpoints import Machine, endpoints
 
 CHAT = Model("LFM2.5:small", Source("gguf", "", Path("/m.gguf")), "x", parallel=3, ctx=32768, port=11435)
 OLLAMA = replace(CHAT, name="qwen", source=Source("ollama", "qwen"), runner="ollama", server="main")
@@ -20,7 +20,7 @@ def only(
     model: Model, server: OllamaServer | None = None, *, lan: tuple[str, ...] = ("192.168.1.10",)
 ) -> ModelEndpoints:
     stack = Stack("my nuc", Path("/s.yaml"), (model,), ollama=(server,) if server else ())
-    (found,) = endpoints(stack, stack.models, lan_addresses=lan)
+    (found,) = endpoints(stack, stack.models, machine=Machine(lan, frozenset({"172.17.0.1"})))
     return found
 
 
@@ -40,6 +40,7 @@ INSIDE = "http://lfm2.5-small:8080/v1"
         ("127.0.0.2", "http://127.0.0.2:11435/v1", None),
         ("::1", "http://[::1]:11435/v1", None),
         ("192.168.1.10", "http://192.168.1.10:11435/v1", "http://192.168.1.10:11435/v1"),
+        ("172.17.0.1", "http://172.17.0.1:11435/v1", None),
         ("fd00::7", "http://[fd00::7]:11435/v1", "http://[fd00::7]:11435/v1"),
     ],
 )
