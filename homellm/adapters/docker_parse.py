@@ -7,10 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
 
+from homellm.domain.secret import fingerprint
 from homellm.domain.spec import HealthCheck
 from homellm.domain.world import NEVER, Container, EngineInfo, Image, Network
 
+#: How many nanoseconds a second has, and billionths the time of one CPU.
 _NANOSECONDS = 1_000_000_000
+#: The period that a quota is of where none is said (kernel: cpu.cfs_period_us).
+_CPU_PERIOD_US = 100_000
 #: The first engine that injects devices by CDI (Docker Engine 25 release notes).
 _CDI_SINCE = 25
 #: Our containers have a key by the first alone; argv and the other are refused in a stack file (domain.settings).
@@ -35,7 +39,7 @@ def container(doc: Mapping[str, object]) -> Container:
         oom_killed=_bool(state, "OOMKilled"),
         error=_text(state, "Error"),
         pid=_int(state, "Pid"),
-        restart_policy=_text(_map(host, "RestartPolicy"), "Name") or "no",
+        restart_policy=_policy(_map(host, "RestartPolicy")),
         restart_count=_int(doc, "RestartCount"),
         created_at=_text(doc, "Created") or NEVER,
         started_at=_text(state, "StartedAt") or NEVER,
@@ -45,12 +49,15 @@ def container(doc: Mapping[str, object]) -> Container:
         memory_bytes=_int(host, "Memory"),
         cpu_shares=_int(host, "CpuShares"),
         shm_size_bytes=_int(host, "ShmSize"),
+        cpuset=_text(host, "CpusetCpus"),
+        cpus=_cpu_time(host),
         path=_text(doc, "Path"),
         args=_words(doc, "Args"),
         addresses=_in_networks(_map(settings, "Networks"), "IPAddress", "GlobalIPv6Address"),
         gateways=_in_networks(_map(settings, "Networks"), "Gateway", "IPv6Gateway"),
         ports=_ports(_map(settings, "Ports") if running else _map(host, "PortBindings")),
         has_key=_has_key(config),
+        variables=_variables(config),
     )
 
 
@@ -182,6 +189,25 @@ def _ports(bindings: Mapping[str, object]) -> tuple[tuple[str, int, int], ...]:
             if isinstance(binding, Mapping) and (host_port := _text(binding, "HostPort")).isdecimal():
                 found.append((_text(binding, "HostIp") or "0.0.0.0", int(host_port), int(port)))
     return tuple(sorted(set(found)))
+
+
+def _variables(config: Mapping[str, object]) -> Mapping[str, str]:
+    pairs = (entry.partition("=") for entry in _words(config, "Env"))
+    return MappingProxyType({name: fingerprint(value) for name, _, value in pairs})
+
+
+def _policy(policy: Mapping[str, object]) -> str:
+    """The restart policy as `docker run --restart` takes it: one that gives up after some tries is another one."""
+    name, tries = _text(policy, "Name") or "no", _int(policy, "MaximumRetryCount")
+    return f"{name}:{tries}" if tries else name
+
+
+def _cpu_time(host: Mapping[str, object]) -> float:
+    """Of how many CPUs a container may have all the time, by either way of saying it (`--cpus`, `--cpu-quota`)."""
+    nano, quota = _int(host, "NanoCpus"), _int(host, "CpuQuota")
+    if nano > 0:
+        return nano / _NANOSECONDS
+    return quota / (_int(host, "CpuPeriod") or _CPU_PERIOD_US) if quota > 0 else 0
 
 
 def _has_key(config: Mapping[str, object]) -> bool:

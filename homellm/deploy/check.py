@@ -58,7 +58,7 @@ def _judged(model: Model, job: Job, emit: Emit) -> ModelReport:
         return apart(partial(check_on_ollama, model, job, emit), job.scope)
     tell = telling(model.name, emit)
     desired, unit, _ = settle(model, job.stack, job.world)
-    subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world)
+    subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world, desired.declared)
     container = unit.current
     begun = starting_report(model, unit)
     if begun is not None:

@@ -43,7 +43,7 @@ def converge(model: Model, job: Job, emit: Emit, labels: Mapping[str, str] = _NO
         if problems:
             return failed_report(model, problems, current_of(unit, job))
         desired = replace(desired, labels={**desired.labels, **labels})
-        subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world)
+        subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world, desired.declared)
         proof = _Proof(model, job, emit, subject)
         unit = with_outdated(unit, job.ports, local=job.world.engine.local)
         run = UnitRun(desired, unit, job, emit, model.gpu or "cpu", proof.prove, proof.prove_old, anew)
@@ -113,7 +113,7 @@ def _report(proof: _Proof, carried: Carried, unit: Unit) -> ModelReport:
         )
     outcome, container = proof.outcomes[0], proof.outcomes[0].evidence.container
     state = judge(outcome.verdicts)
-    write_record(container.id, outcome.evidence, outcome.verdicts, state, ports)
+    write_record(container.id, outcome.evidence, outcome.verdicts, state, ports, proof.subject.declared)
     gates = tuple(gate_problem(gate, model.name) for gate in failed_gates(outcome.verdicts))
     report = replace(serving_report(model, current, state), ready_s=outcome.evidence.ready_s, problems=gates)
     report = replace(report, changed=carried.changed)

@@ -9,7 +9,7 @@ from homellm.deploy.concurrency import measure_overlap
 from homellm.deploy.crashes import crash_problem, loops, was_restarted
 from homellm.deploy.gates import failed_gates, gate_problem
 from homellm.deploy.observe import Subject, observe_now, observe_quickly
-from homellm.deploy.record import read_record, write_record
+from homellm.deploy.record import keep_declaration, read_record, write_record
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Ports
 from homellm.deploy.telling import failed_report, serving_report, with_verdicts
@@ -42,6 +42,7 @@ def look(
     record = read_record(container, ports)
     if record is None or record.state is not State.VERIFIED:
         return examine(model, container, subject, ports, scope, tell)
+    keep_declaration(container, subject.declared, ports)
     evidence = apart(partial(observe_quickly, container, subject, record, ports), scope)
     log, recorded = merge(evidence.log, record.log)
     recorded |= {"chat"} if record.chat is not None else set()
@@ -81,7 +82,7 @@ def examine(
     if difference:
         return replace(_judged(model, container, hold_off(verdicts, difference, model.name), evidence), notes=notes)
     if not never_ready:
-        write_record(container.id, evidence, verdicts, judge(verdicts), ports)
+        write_record(container.id, evidence, verdicts, judge(verdicts), ports, subject.declared)
     return _judged(model, container, verdicts, evidence)
 
 

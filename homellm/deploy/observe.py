@@ -35,7 +35,8 @@ SLOTS_S = 20.0
 class Subject:
     """What a container is held against: the model, where its weights stand inside, and facts of file and host.
 
-    `local` tells that the engine's machine is this one, whose files can be looked at.
+    `local` tells that the engine's machine is this one, whose files can be looked at. `declared` is the declaration as
+    a text (planning.declared), empty where the container is not held against the stack file.
     """
 
     model: Model
@@ -44,9 +45,10 @@ class Subject:
     gpu: HostGpu | None = None
     reckoned_bytes: int | None = None
     local: bool = False
+    declared: str = ""
 
 
-def subject_of(model: Model, expected_path: str, gpu: Gpu | None, world: World) -> Subject:
+def subject_of(model: Model, expected_path: str, gpu: Gpu | None, world: World, declared: str = "") -> Subject:
     """The subject for a model in this world."""
     file = world.model_files.get(str(model.source.path)) if model.source.path else None
     resolved = resolve(gpu, world.host) if gpu is not None else None
@@ -57,6 +59,7 @@ def subject_of(model: Model, expected_path: str, gpu: Gpu | None, world: World) 
         gpu=None if isinstance(resolved, Problem) else resolved,
         reckoned_bytes=_reckoned(model, file),
         local=world.engine.local,
+        declared=declared,
     )
 
 

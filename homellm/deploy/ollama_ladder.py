@@ -30,6 +30,7 @@ from homellm.domain.verdicts import State, Verdict
 from homellm.domain.world import Container
 from homellm.errors import HomellmError, Problem, Refused
 from homellm.health.checks.ollama import judge_ollama, shadow_load
+from homellm.planning.declared import declared_text
 from homellm.planning.ladder import Asked, End, Key, Outcome, Rung, RungName, next_rung
 from homellm.planning.ladder_record import fallback_of, keep
 from homellm.runners.ollama_fallback import Carried, stored_files
@@ -289,7 +290,8 @@ class _Climb:
         if self.unloaded:
             self._load()
         report = ollama_report(self.model, self.reached, self.evidence, self.verdicts, end)
-        note_proof(report, self.named.record.loads, self.reached.container, self.reached.url, self.job)
+        loads, declared = self.named.record.loads, declared_text(self.model, self.job.stack)
+        note_proof(report, loads, declared, self.reached.container, self.reached.url, self.job)
         if report.state is not State.FAILED:
             clear_all(self.model, self.job, self.emit)
         return report

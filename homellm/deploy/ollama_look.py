@@ -30,6 +30,7 @@ from homellm.domain.verdicts import State
 from homellm.domain.world import Container
 from homellm.errors import ExitCode, HomellmError, Interrupted, Problem, Refused
 from homellm.health.checks.ollama import judge_ollama, shadow_load
+from homellm.planning.declared import declared_text
 from homellm.planning.ladder import End, Outcome
 from homellm.planning.ladder_record import read_outcomes
 from homellm.runners.ollama_models import served_name
@@ -101,7 +102,8 @@ def _check_served(
     verdicts = hold_off(judge_ollama(model, reached.server, evidence), differs, model.name)
     report = ollama_report(model, reached, evidence, verdicts, end)
     if not differs:
-        note_proof(report, remember(model, named, evidence).loads, reached.container, reached.url, job)
+        loads, declared = remember(model, named, evidence).loads, declared_text(model, job.stack)
+        note_proof(report, loads, declared, reached.container, reached.url, job)
     notes = (*filter(None, (differs,)), *report.notes, *came)
     return replace(report, fallback=told(outcomes, moved=False), changed=False, notes=notes)
 
@@ -172,7 +174,7 @@ def _check_moved(
     moved = carried.model
     world = gather(job.stack, (moved,), job.ports)
     desired, unit, _ = settle(moved, job.stack, world)
-    subject = subject_of(moved, desired.expected_path, job.stack.gpu(moved.gpu), world)
+    subject = subject_of(moved, desired.expected_path, job.stack.gpu(moved.gpu), world, desired.declared)
     tell = telling(model.name, emit)
     if unit.current is None or not unit.current.running:
         return look(moved, unit.current, subject, job.ports, job.scope, tell)

@@ -8,6 +8,8 @@ from homellm.deploy.look import starting_report
 from homellm.deploy.ollama_record import Proof, ServerRecord, outcomes_of, read_server_record
 from homellm.deploy.recorded import stuck, told_back, with_failed
 from homellm.deploy.session import Ports
+from homellm.deploy.unapplied import Held, held, held_by_record
+from homellm.deploy.unapplied import told as told_held
 from homellm.domain.names import server_container_name
 from homellm.domain.published import endpoint_on
 from homellm.domain.reports import Fallback, ModelReport
@@ -113,7 +115,10 @@ def ps_on_ollama(model: Model, stack: Stack, containers: tuple[Container, ...], 
         fallback=told(record.outcomes.get(model.name, ()), moved=False),
     )
     proof = record.proofs.get(model.name)
-    return _of_server(base, model, container, record, proof, ports)
+    report = _of_server(base, model, container, record, proof, ports)
+    of_model = held_by_record(model, stack, proof.declared) if proof is not None else Held(False)
+    own = held(server, stack, container, lambda: record.own_declared) if container is not None else Held(False)
+    return told_held(report, own, of_model)
 
 
 def _of_server(

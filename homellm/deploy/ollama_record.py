@@ -35,11 +35,15 @@ _FILE = TypeAdapter(MadeFrom)
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How a model that Ollama serves was judged last: the state, the gates that failed, and when (RFC 3339)."""
+    """How a model that Ollama serves was judged last: the state, the gates that failed, and when (RFC 3339).
+
+    `declared` is the declaration (planning.declared) that it was held against, empty where that was not kept.
+    """
 
     state: State
     gates: tuple[Verdict, ...] = ()
     seen_at: str = ""
+    declared: str = ""
 
 
 _PROOF = TypeAdapter(Proof)
@@ -50,13 +54,15 @@ class ServerRecord:
     """`loads` by model, `made` the names that homellm made in the store, `outcomes` and `proofs` by model.
 
     Of a name that was made from a file `made` has that file as it was; None for others, and until it is made. A model
-    that has moved has neither load nor proof here.
+    that has moved has neither load nor proof here. `own_declared` is the declaration that the server's container is
+    known to be made as, besides that of its label.
     """
 
     loads: Mapping[str, Load] = field(default_factory=dict)
     made: Mapping[str, MadeFrom | None] = field(default_factory=dict)
     outcomes: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
     proofs: Mapping[str, Proof] = field(default_factory=dict)
+    own_declared: str = ""
 
 
 def read_server_record(container: Container | None, url: str, ports: Ports) -> ServerRecord:
@@ -74,6 +80,7 @@ def read_server_record(container: Container | None, url: str, ports: Ports) -> S
         made=_made(data.get("made")),
         outcomes={str(k): read_outcomes(str(v)) for k, v in _mapping(data.get("outcomes")).items()},
         proofs=_read_each(_PROOF, data.get("proofs")) if same_run else {},
+        own_declared=str(data.get("own_declared") or ""),
     )
 
 
@@ -93,6 +100,7 @@ def write_server_record(container: Container | None, url: str, record: ServerRec
         "made": {name: asdict(file) if file else None for name, file in record.made.items()},
         "outcomes": {name: dump_outcomes(outcomes) for name, outcomes in record.outcomes.items()},
         "proofs": {name: plain(proof) for name, proof in record.proofs.items()},
+        "own_declared": record.own_declared,
     }
     text = json.dumps(data).encode()
     try:
@@ -117,16 +125,19 @@ def update_server_record(
     return record
 
 
-def note_proof(report: ModelReport, loads: Mapping[str, Load], container: Container | None, url: str, job: Job) -> None:
+def note_proof(
+    report: ModelReport, loads: Mapping[str, Load], declared: str, container: Container | None, url: str, job: Job
+) -> None:
     """Keep how a model that Ollama serves was judged, and by which load, for the run that `container` is in.
 
-    One that was proved, and is so again by the same load, costs the engine nothing.
+    One that was proved, and is so again by the same load for the same declaration, costs the engine nothing.
     """
     model, gates = report.name, failed_gates(report.checks)
-    proof = Proof(report.state, gates, job.ports.clock.now().isoformat(timespec="seconds"))
+    proof = Proof(report.state, gates, job.ports.clock.now().isoformat(timespec="seconds"), declared)
     known = read_server_record(container, url, job.ports)
     before, mine = known.proofs.get(model), loads.get(model)
-    if before is not None and before.state is proof.state is State.VERIFIED and known.loads.get(model) == mine:
+    proved = before is not None and before.state is proof.state is State.VERIFIED and before.declared == declared
+    if proved and known.loads.get(model) == mine:
         return
 
     def with_proof(record: ServerRecord) -> ServerRecord:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from homellm.deploy.engine_return import once_reachable
@@ -12,7 +12,13 @@ from homellm.deploy.job import Job
 from homellm.deploy.observe import read_log
 from homellm.deploy.ollama_kept import kept_made
 from homellm.deploy.ollama_reached import Reached
-from homellm.deploy.ollama_record import ServerRecord, has_server_record, read_server_record, write_server_record
+from homellm.deploy.ollama_record import (
+    ServerRecord,
+    has_server_record,
+    read_server_record,
+    update_server_record,
+    write_server_record,
+)
 from homellm.deploy.published import SETTLE_S, dead_port
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Emit, Ports
@@ -20,7 +26,7 @@ from homellm.deploy.settle import other_at_work, with_advice
 from homellm.deploy.unit import UnitRun
 from homellm.deploy.witness import base_urls
 from homellm.domain.events import Note, Progress
-from homellm.domain.names import server_container_name
+from homellm.domain.names import LABEL_DECLARED, server_container_name
 from homellm.domain.stack import OLLAMA_PORT, OllamaServer, Stack
 from homellm.domain.world import Container, World
 from homellm.errors import ContainerGone, HomellmError, Problem, Refused
@@ -63,6 +69,7 @@ def reach(server: OllamaServer, job: Job, emit: Emit) -> Reached:
     prove.by_name(unit.name, job.scope)  # one that was started by itself, after a reboot, may not answer yet
     reached = find(server, job.stack, job.ports)
     _hand_on(unit, reached, job)
+    _keep_declared(desired, reached, job)
     return reached
 
 
@@ -73,6 +80,16 @@ def _ensure_store(server: OllamaServer, job: Job, emit: Emit) -> None:
         return
     if job.ports.ollamas.make_folder(Path(store.source)):
         emit(Note(f"made the folder {store.source} for the models of {server.name}"))
+
+
+def _keep_declared(desired: Desired, reached: Reached, job: Job) -> None:
+    """Keep that the server is made as is declared now, where its label tells that otherwise: a label cannot change."""
+    declared, container = desired.declared, reached.container
+    if container is None or container.label(LABEL_DECLARED) == declared:
+        return
+    if read_server_record(container, reached.url, job.ports).own_declared != declared:
+        keep: Callable[[ServerRecord], ServerRecord] = lambda record: replace(record, own_declared=declared)  # noqa: E731
+        update_server_record(container, reached.url, job, keep)
 
 
 def _hand_on(unit: Unit, reached: Reached, job: Job) -> None:
@@ -86,7 +103,7 @@ def _hand_on(unit: Unit, reached: Reached, job: Job) -> None:
     for container in before:
         if container is None or container.id == reached.container.id or not has_server_record(container, job.ports):
             continue
-        kept = read_server_record(container, reached.url, job.ports)
+        kept = replace(read_server_record(container, reached.url, job.ports), own_declared="")
         write_server_record(reached.container, reached.url, kept, job.ports)
         return
     store = reached.store()

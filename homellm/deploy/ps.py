@@ -6,14 +6,15 @@ from dataclasses import replace
 
 from homellm.deploy.gates import failed_gates
 from homellm.deploy.look import UNDER_WAY, leftover_notes, starting_report, under_way
-from homellm.deploy.record import read_record
+from homellm.deploy.record import read_record, recorded_declaration
 from homellm.deploy.recorded import stuck, told_back, with_failed
 from homellm.deploy.session import Ports
 from homellm.deploy.telling import serving_report
-from homellm.deploy.unapplied import edited, edited_note
+from homellm.deploy.unapplied import held
+from homellm.deploy.unapplied import told as told_held
 from homellm.domain.names import LABEL_STACK, container_name
 from homellm.domain.reports import ModelReport, StackReport
-from homellm.domain.stack import Declared, Model, Stack
+from homellm.domain.stack import Model, Stack
 from homellm.domain.verdicts import State
 from homellm.domain.world import Container
 from homellm.planning.orphans import orphan_containers
@@ -33,31 +34,26 @@ def _model(model: Model, stack: Stack, containers: tuple[Container, ...], ports:
     if model.runner == "ollama":
         report = _of_ollama(model, unit, stack, containers, ports)
     else:
-        report = _told_edited(_one(model, unit, ports), model, unit.current)
+        report = _held(_one(model, unit, ports), model, stack, unit.current, ports)
     return replace(report, notes=(*report.notes, *leftover_notes(unit)))
 
 
 def _of_ollama(model: Model, unit: Unit, stack: Stack, containers: tuple[Container, ...], ports: Ports) -> ModelReport:
     """A model that Ollama serves, or that has moved from there."""
-    from homellm.deploy.ollama_ps import ps_moved, ps_on_ollama, server_container  # noqa: PLC0415 - for such models alone
+    from homellm.deploy.ollama_ps import ps_moved, ps_on_ollama  # noqa: PLC0415 - for such models alone
 
     if unit.current is None:
-        server = stack.ollama_server(model.server)
-        report = ps_on_ollama(model, stack, containers, ports)
-        return _told_edited(report, server, server_container(model, stack, containers))
+        return ps_on_ollama(model, stack, containers, ports)
     moved = replace(model, runner="llama-server")
     report = ps_moved(_one(moved, unit, ports), moved, unit.current, stack, containers, ports)
-    return _told_edited(report, moved, unit.current)
+    return _held(report, model, stack, unit.current, ports)
 
 
-def _told_edited(report: ModelReport, declared: Declared | None, container: Container | None) -> ModelReport:
-    """The report with whether the file changed since: what was verified then is not verified for what it says now."""
-    if declared is None or container is None or report.container != container.name:
+def _held(report: ModelReport, model: Model, stack: Stack, container: Container | None, ports: Ports) -> ModelReport:
+    """The report with whether the file says something else than what its container was made as."""
+    if container is None or report.container != container.name:
         return report
-    if not edited(declared, container):
-        return replace(report, edited=False)
-    state = State.UNVERIFIED if report.state is State.VERIFIED else report.state
-    return replace(report, state=state, edited=True, notes=(*report.notes, edited_note(report.name)))
+    return told_held(report, held(model, stack, container, lambda: recorded_declaration(container, ports)))
 
 
 def _one(model: Model, unit: Unit, ports: Ports) -> ModelReport:

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from homellm.deploy.session import Ports
 from homellm.domain.evidence import Chat, Evidence, LogSummary
+from homellm.domain.names import LABEL_DECLARED
 from homellm.domain.verdicts import State, Verdict
 from homellm.domain.world import Container, FileState
 from homellm.errors import HomellmError
@@ -47,8 +48,14 @@ class Record:
     seen_at: str = ""
 
 
-def write_record(ref: str, evidence: Evidence, verdicts: tuple[Verdict, ...], state: State, ports: Ports) -> bool:
-    """Keep what was learned; False when the container cannot take a file (a read-only root)."""
+def write_record(
+    ref: str, evidence: Evidence, verdicts: tuple[Verdict, ...], state: State, ports: Ports, declared: str = ""
+) -> bool:
+    """Keep what was learned; False when the container cannot take a file (a read-only root).
+
+    `declared` is the declaration (planning.declared) that the container is known to be made as, empty where it is not;
+    it is kept where the label does not say it already.
+    """
     if evidence.container is None:
         return False
     data = {
@@ -62,6 +69,7 @@ def write_record(ref: str, evidence: Evidence, verdicts: tuple[Verdict, ...], st
         "proved": plain(evidence.proved),
         "seen_at": ports.clock.now().isoformat(timespec="seconds"),
         "files": as_rows(evidence.files.loaded) if evidence.files is not None else None,
+        "declared": declared if declared != evidence.container.label(LABEL_DECLARED) else "",
     }
     try:
         ports.engine.put_file(ref, PATH, json.dumps(data).encode())
@@ -83,6 +91,33 @@ def plain(value: object) -> object:
 
 def read_record(container: Container, ports: Ports) -> Record | None:
     """The record of this very run of a container; None when there is none, it is of another run, or it is damaged."""
+    data = _read(container, ports)
+    return None if data is None or data.get("started_at") != container.started_at else _parse(data)
+
+
+def recorded_declaration(container: Container, ports: Ports) -> str:
+    """The declaration in a container's record, of whatever run: what it was made as does not change with its runs."""
+    data = _read(container, ports)
+    return str(data.get("declared") or "") if data is not None else ""
+
+
+def keep_declaration(container: Container, declared: str, ports: Ports) -> None:
+    """Keep that a container is made as is declared now, where its label tells that otherwise: a label cannot change.
+
+    All else in the record stays as it is. Where nothing can be kept (a read-only root), the label alone counts.
+    """
+    if not declared or container.label(LABEL_DECLARED) == declared:
+        return
+    data = _read(container, ports)
+    if data is None or data.get("declared") == declared:
+        return
+    try:
+        ports.engine.put_file(container.id, PATH, json.dumps({**data, "declared": declared}).encode())
+    except HomellmError:
+        return
+
+
+def _read(container: Container, ports: Ports) -> dict[str, object] | None:
     try:
         # The engine takes 30 ms for a file, and gives them out one after another.
         raw = ports.host.file_of(container, NAME)
@@ -90,9 +125,7 @@ def read_record(container: Container, ports: Ports) -> Record | None:
         data = json.loads(raw) if raw else None
     except (HomellmError, ValueError, RecursionError):
         return None
-    if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("started_at") != container.started_at:
-        return None
-    return _parse(cast("dict[str, object]", data))
+    return cast("dict[str, object]", data) if isinstance(data, dict) and data.get("format") == FORMAT else None
 
 
 def _parse(data: dict[str, object]) -> Record | None:

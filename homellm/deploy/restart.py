@@ -74,7 +74,7 @@ def _restarted(model: Model, job: Job, emit: Emit) -> ModelReport:
     doomed = known_to_fail(model, current, desired, problems, job)
     if doomed:
         return replace(failed_report(model, doomed, current), notes=_left_alone(model, current, job))
-    subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world)
+    subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world, desired.declared)
     outcomes: list[Outcome] = []
 
     def prove(ref: str, scope: Scope) -> None:
@@ -118,7 +118,7 @@ def _proved(model: Model, current: Container, desired: Desired, outcome: Outcome
     verdicts = hold_off(outcome.verdicts, differs, model.name)
     state = judge(verdicts)
     if not differs:
-        write_record(current.id, outcome.evidence, verdicts, state, job.ports)
+        write_record(current.id, outcome.evidence, verdicts, state, job.ports, desired.declared)
     report = replace(serving_report(model, current, state), ready_s=outcome.evidence.ready_s, changed=True)
     return replace(with_verdicts(report, verdicts, outcome.evidence), notes=(differs,) if differs else ())
 

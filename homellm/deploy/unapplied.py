@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
-from homellm.domain.names import LABEL_HASH, LABEL_SECTION
-from homellm.domain.stack import OLLAMA_PORT, SERVER_PORT, Declared, Model
-from homellm.domain.verdicts import Verdict
+from homellm.domain.names import LABEL_DECLARED, LABEL_HASH, LABEL_SECTION
+from homellm.domain.reports import ModelReport
+from homellm.domain.stack import OLLAMA_PORT, SERVER_PORT, Declared, Model, Stack
+from homellm.domain.verdicts import State, Verdict
 from homellm.domain.world import Container, World
 from homellm.health.checks.host import same_addresses
+from homellm.planning.declared import (
+    Declaration,
+    changed_secrets,
+    declaration,
+    differing,
+    read_declared,
+    unset_of,
+)
 from homellm.planning.desired import Desired
 
 FILE_CHANGED = "The stack file changed since this container was started; homellm up applies it."
@@ -17,11 +27,59 @@ _NOT_KNOWN = "Whether it was started from the present stack file is not known"
 COMPARED_BY_UP = "homellm up compares them, and makes it anew where they differ."
 
 
-def edited(declared: Declared, container: Container) -> bool:
-    """Whether a container's part of the stack file changed since it was made, told without asking anything but inspect.
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A declaration held against what was kept of one that was applied.
 
-    By the section that its label keeps, and by what is published with which key, which `defaults` and variables may
-    have changed. A change that makes no other container, of the order of keys say, counts too.
+    `edited` is None where that is not known: `why` then says what is missing, as a sentence.
+    """
+
+    edited: bool | None
+    why: str = ""
+
+
+def held(declared: Declared, stack: Stack, container: Container, recorded: Callable[[], str]) -> Held:
+    """Whether the stack file says something else than what a container was made from, by nothing but inspect.
+
+    By meaning, as its label keeps it. `recorded` gives what an `up` that found nothing to do has put beside it since,
+    and is asked only where the label differs. Of secrets the values are compared too, where they are known here.
+    """
+    kept = read_declared(container.label(LABEL_DECLARED))
+    if kept is None:
+        return Held(_words_changed(declared, container))
+    found = _compared(declared, stack, kept, recorded)
+    return replace(found, edited=True) if changed_secrets(declared, container) else found
+
+
+def held_by_record(declared: Declared, stack: Stack, recorded: str) -> Held:
+    """The same for what has no container of its own: a model on an Ollama server, by what its last load stood for."""
+    kept = read_declared(recorded)
+    if kept is None:
+        why = f"Whether the stack file changed since it was loaded is not known: homellm up {declared.name} looks."
+        return Held(None, why)
+    return _compared(declared, stack, kept, lambda: "")
+
+
+def _compared(declared: Declared, stack: Stack, kept: Declaration, recorded: Callable[[], str]) -> Held:
+    now, unset = declaration(declared, stack), unset_of(declared, stack)
+
+    def alike() -> Iterator[bool]:
+        yield not differing(kept, now, unset)
+        other = read_declared(recorded())
+        yield other is not None and not differing(other, now, unset)
+
+    if not any(alike()):
+        return Held(True)
+    if unset:
+        names = ", ".join(sorted(unset))
+        return Held(None, f"Not compared with the stack file, since a variable in it is not set here: {names}.")
+    return Held(False)
+
+
+def _words_changed(declared: Declared, container: Container) -> bool:
+    """The same of a container that an older homellm made, by the words of its part of the file.
+
+    And by what is published with which key. Another spelling counts as a change there; `defaults` and variables do not.
     """
     if container.label(LABEL_SECTION) != declared.section:
         return True
@@ -32,6 +90,19 @@ def edited(declared: Declared, container: Container) -> bool:
         return True
     # Not the other way round: who only looks may lack the variable that the file has the key from.
     return isinstance(declared, Model) and declared.api_key is not None and not container.has_key
+
+
+def told(report: ModelReport, *found: Held) -> ModelReport:
+    """The report with whether the file changed since: what was verified then is not verified for what it says now.
+
+    Nor is it where that is not known.
+    """
+    edited = any(one.edited for one in found) or (None if any(one.edited is None for one in found) else False)
+    if edited is False:
+        return replace(report, edited=False)
+    state = State.UNVERIFIED if report.state is State.VERIFIED else report.state
+    notes = (edited_note(report.name),) if edited else tuple(dict.fromkeys(one.why for one in found if one.why))
+    return replace(report, state=state, edited=edited, notes=(*report.notes, *notes))
 
 
 def edited_note(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 
 REDACTED = "<redacted>"
 
@@ -44,6 +45,11 @@ class Secret:
 
     def __hash__(self) -> int:
         return hash((Secret, self._value))
+
+
+def fingerprint(value: str | Secret) -> str:
+    """The sha256, in hex, of a value: what tells that two of them are the same without showing either."""
+    return sha256(reveal(value).encode()).hexdigest()
 
 
 def reveal(value: str | Secret) -> str:

@@ -151,7 +151,8 @@ class Model:
     `server` names the Ollama server of a model whose source is `ollama:` or whose runner is ollama, after loading
     always the one that is meant. `fallback_source` is where llama-server takes the weights when no build reads those of
     Ollama's store. `stored` and `program` are not of the file: they are set where a model of a store is served by
-    llama-server, and where that is the one inside Ollama's image.
+    llama-server, and where that is the one inside Ollama's image. `unset` has the keys that are not known, to who only
+    looks at what runs, because a variable in them is not set (`env.TOKEN` for one of several).
     """
 
     name: str
@@ -200,6 +201,7 @@ class Model:
     fallback_source: Source | None = None
     stored: StoredFiles | None = None
     program: Program | None = None
+    unset: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +220,8 @@ class OllamaServer:
     not told. `keep_alive` is a number of seconds (-1: for ever) or a duration in Ollama's own writing. `llama_args`
     reach its llama-server as LLAMA_ARG_<NAME>, `name` -> value. Without `port` nothing is published.
     None means that Ollama's own default holds. `flash_attention` and `kv_cache_type` are those of its models where the
-    server itself says nothing. `declared` is False for the one that a stack has without naming it. `section` and
-    `places` as for a model.
+    server itself says nothing. `declared` is False for the one that a stack has without naming it. `section`,
+    `places` and `unset` as for a model.
     """
 
     name: str
@@ -255,6 +257,7 @@ class OllamaServer:
     declared: bool = True
     section: str = ""
     places: Mapping[str, Place] = field(default_factory=lambda: MappingProxyType({}), compare=False)
+    unset: frozenset[str] = frozenset()
 
     @property
     def ours(self) -> bool:

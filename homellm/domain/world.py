@@ -89,8 +89,9 @@ class Container:
     `status` is created, running, paused, restarting, removing, exited or dead. `addresses` maps a network's name to
     the container's address there, `gateways` to that of the bridge. `ports` are (host address, host port, port
     inside): what is published while it runs, else what it asks for. `has_key` tells whether its llama-server was
-    started with an API key; the key itself is not kept. `pid` is 0 when it does not run. Limits are 0 where none is
-    in force.
+    started with an API key; the key itself is not kept. `variables` has the fingerprints of its variables by their
+    names, those of its image among them. `pid` is 0 when it does not run. Limits are 0 or empty where none is in force:
+    `cpuset` as the engine writes it, `cpus` the time of so many CPUs.
     """
 
     id: str
@@ -113,12 +114,15 @@ class Container:
     memory_bytes: int = 0
     cpu_shares: int = 0
     shm_size_bytes: int = 0
+    cpuset: str = ""
+    cpus: float = 0
     path: str = ""
     args: tuple[str, ...] = ()
     addresses: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     gateways: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     ports: tuple[tuple[str, int, int], ...] = ()
     has_key: bool = False
+    variables: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
     def published(self, inside: int) -> tuple[tuple[str, int], ...]:
         """(host address, host port) of each publication of a port of its inside."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from homellm.domain.keys import KEY_OF_FIELD
 from homellm.domain.names import default_store
 from homellm.domain.secret import Secret, looks_secret
 from homellm.domain.stack import (
@@ -32,14 +33,7 @@ from homellm.loading.ollama_checks import llama_variable
 _OFFICIAL_IMAGE = "ghcr.io/ggml-org/llama.cpp:server"
 
 #: Keys whose field of Model says its unit.
-_RENAMED = {
-    "memory": "memory_bytes",
-    "shm_size": "shm_size_bytes",
-    "sleep_idle": "sleep_idle_s",
-    "stop_grace": "stop_grace_s",
-    "load_timeout": "load_timeout_s",
-    "gpu_overhead": "gpu_overhead_bytes",
-}
+_RENAMED = {key: field for field, key in KEY_OF_FIELD.items()}
 
 
 def official_image(api: GpuApi | None) -> str:
@@ -72,7 +66,13 @@ def build_model(merged: MergedModel, gpus: tuple[Gpu, ...], section: str, source
     for key in ("volumes", "extra_args"):
         fields[key] = tuple(fields.get(key, ()))
     fields["log"] = _log(fields.get("log"))
-    return Model(name=merged.name, **fields, section=section, places=_places(merged, source))
+    return Model(
+        name=merged.name,
+        **fields,
+        section=section,
+        places=_places(merged, source),
+        unset=merged.unset(gpu=fields.get("gpu")),
+    )
 
 
 def build_server(
@@ -84,7 +84,7 @@ def build_server(
     own = {key: value for key, value in given.items() if key in ("url", "store", "keep_alive")}
     own["log_source"] = given.get("log_from")
     if "url" in given:
-        return OllamaServer(name=merged.name, **own, section=section, places=places)
+        return OllamaServer(name=merged.name, **own, section=section, places=places, unset=merged.unset())
     fields: dict[str, Any] = {key: value for key, value in given.items() if key not in ("log_from", *own)}
     api = next((gpu.api for gpu in gpus if gpu.name == fields.get("gpu")), None)
     fields.setdefault("image", OLLAMA_ROCM_IMAGE if api == "rocm" else OLLAMA_IMAGE)
@@ -97,7 +97,10 @@ def build_server(
         fields[key] = tuple(fields.get(key, ()))
     fields["log"] = _log(fields.get("log"))
     declared = (merged.section, merged.name) in merged.document.marks
-    return OllamaServer(name=merged.name, **own, **fields, declared=declared, section=section, places=places)
+    unset = merged.unset(gpu=fields.get("gpu"))
+    return OllamaServer(
+        name=merged.name, **own, **fields, declared=declared, section=section, places=places, unset=unset
+    )
 
 
 def _variable(name: str, text: str) -> str | Secret:

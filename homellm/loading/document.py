@@ -31,7 +31,8 @@ class Document:
     `marks` has the place of each key and list item, `value_marks` that of its value; `inside` lists the paths that lie
     in a section (a model, a GPU, `defaults`, the top). `bad` are keys that were given
     but already complained about, so that they are not called missing; `nulls` are keys whose value is `null`: they
-    count as not given, not even by `defaults`.
+    count as not given, not even by `defaults`. `unset` are those that could not be read, by who only looks: a variable
+    in them is not set.
     """
 
     data: dict[str, Any] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class Document:
     inside: dict[KeyPath, list[KeyPath]] = field(default_factory=dict)
     bad: set[KeyPath] = field(default_factory=set)
     nulls: set[KeyPath] = field(default_factory=set)
+    unset: set[KeyPath] = field(default_factory=set)
 
     def mark(self, path: KeyPath) -> Mark:
         """Where a path stands, or the nearest thing around it."""
@@ -150,6 +152,7 @@ class _Reader:
         except InterpolationError as error:
             key = path[section_depth(path)]
             if self._looking and error.unset and key not in _SHOWN:
+                self.document.unset.add(path)
                 return interpolate_known(node.text, self._environ) if key in _SOURCES else _DROPPED
             hint = error.secret_hint if is_secret_key(str(path[-1])) else error.hint
             self._bad(error.id, path, node.mark, f"{label(path)} {error.message}", hint)

@@ -149,7 +149,7 @@ def _gpus(keys: StackKeys, document: Document, source: SourceText, findings: Fin
     for name, gpu in keys.gpus.items():
         path = ("gpus", name)
         given = [key for key in ("pci", "id", "auto") if getattr(gpu, key)]
-        if len(given) != 1 and not any(bad[:2] == path for bad in document.bad):
+        if len(given) != 1 and not any(bad[:2] == path for bad in document.bad | document.unset):
             told = f"names {' and '.join(f'`{key}`' for key in given)}" if given else "says not which one it is"
             hint = 'Give exactly one of `pci: "0000:00:02.0"`, `id: "8086:9a49"` and `auto: true`.'
             findings.add("gpu-selector", document.mark(path), f"GPU `{name}` {told}", hint)

@@ -57,6 +57,19 @@ class MergedModel:
         default: KeyPath = ("defaults", *words)
         return own if own in self.document.marks or default not in self.document.marks else default
 
+    def unset(self, gpu: str | None = None) -> frozenset[str]:
+        """The keys in which a variable is not set, where that is let pass; with `gpu` also where that GPU has one."""
+        own = (self.section, self.name)
+        found = {_dotted(path[2:]) for path in self.document.unset if path[:2] == own}
+        for path in self.document.unset:
+            key = str(path[1]) if path[0] == "defaults" else ""
+            shared = key and (self.section == "models" or key in SHARED_WITH_SERVERS)
+            if shared and self.path(*(path[1:] if key in _BY_KEY else path[1:2]))[0] == "defaults":
+                found.add(_dotted(path[1:]))
+        if gpu is not None and any(path[:2] == ("gpus", gpu) for path in self.document.unset):
+            found.add("gpu")
+        return frozenset(found)
+
     def mark(self, *words: str | int) -> Mark:
         """The place of a key; without words that of the model's name."""
         return self.document.mark(self.path(*words))
@@ -84,6 +97,11 @@ def implicit_server(name: str, keys: StackKeys, document: Document, findings: Fi
     given = _given(keys.defaults, ("defaults",), document, findings)
     defaults = {key: value for key, value in given.items() if key in SHARED_WITH_SERVERS}
     return MergedModel(name, defaults, _wrong_defaults(document), document, "ollama")
+
+
+def _dotted(words: KeyPath) -> str:
+    """A key, or one of those that stand inside `env` or `labels`; of all others the key alone."""
+    return ".".join(map(str, words[:2] if words[0] in (*_BY_KEY, "llama_args") else words[:1]))
 
 
 def _merged(

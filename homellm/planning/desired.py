@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from homellm import __version__
 from homellm.domain.names import (
+    LABEL_DECLARED,
     LABEL_HASH,
     LABEL_RESTART,
     LABEL_ROLE,
@@ -20,6 +21,7 @@ from homellm.domain.spec import ContainerSpec
 from homellm.domain.stack import Declared, Model, OllamaServer, RestartPolicy, Stack
 from homellm.domain.world import World
 from homellm.errors import Problem
+from homellm.planning.declared import declared_label
 from homellm.planning.loaded_files import files_label
 from homellm.runners.built import Built
 from homellm.runners.hashing import spec_hash
@@ -47,6 +49,11 @@ class Desired:
     assumed: bool = False
     image_id: str = ""
 
+    @property
+    def declared(self) -> str:
+        """What the file declares of it (planning.declared), as its label keeps it."""
+        return self.labels.get(LABEL_DECLARED, "")
+
 
 def desire(model: Model, stack: Stack, world: World) -> Desired:
     """The container that `model` asks for in this world."""
@@ -57,7 +64,9 @@ def desire(model: Model, stack: Stack, world: World) -> Desired:
         unit=model.name,
         spec=built.spec,
         hash=digest,
-        labels=_labels(stack, model, digest) | files_label(world.loadable.get(model.name, ())),
+        # One that has moved from Ollama is declared otherwise than it is made.
+        labels=_labels(stack, stack.model(model.name) or model, digest)
+        | files_label(world.loadable.get(model.name, ())),
         expected_path=built.expected_path,
         restart=model.restart,
         stop_grace_s=model.stop_grace_s,
@@ -107,4 +116,5 @@ def _labels(stack: Stack, unit: Declared, digest: str) -> dict[str, str]:
         LABEL_SECTION: unit.section,
         LABEL_RESTART: unit.restart,
         LABEL_VERSION: __version__,
+        **declared_label(unit, stack),
     }

@@ -11,20 +11,13 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from homellm.domain.keys import KEY_OF_FIELD
 from homellm.domain.secret import REDACTED, Secret, looks_secret
 from homellm.domain.stack import Gpu, Model, OllamaServer, Source, Stack, Volume
 
-_NAMES = {
-    "memory_bytes": "memory",
-    "shm_size_bytes": "shm_size",
-    "sleep_idle_s": "sleep_idle",
-    "stop_grace_s": "stop_grace",
-    "load_timeout_s": "load_timeout",
-    "gpu_overhead_bytes": "gpu_overhead",
-}
 _DURATIONS = ("sleep_idle", "stop_grace", "load_timeout")
 #: What is no key of the file.
-_OWN = ("name", "section", "places", "stored", "program", "declared")
+_OWN = ("name", "section", "places", "stored", "program", "declared", "unset")
 #: What can be said of an Ollama that is not ours, and how the places of its log are written.
 _FOREIGN = ("url", "keep_alive")
 _LOGS = {"journal": "journal", "container": "docker"}
@@ -86,7 +79,7 @@ def _keys(section: Model | OllamaServer) -> dict[str, object]:
     """Every key that has a value, by its name in the file."""
     keys: dict[str, object] = {}
     for field in fields(section):
-        name, value = _NAMES.get(field.name, field.name), getattr(section, field.name)
+        name, value = KEY_OF_FIELD.get(field.name, field.name), getattr(section, field.name)
         if name in _OWN or value is None or value in ((), {}):
             continue
         keys[name] = f"{value}s" if name in _DURATIONS else _plain(value)

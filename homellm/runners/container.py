@@ -84,9 +84,9 @@ def _with_others(model: Model, mounts: list[Mount], paths: Paths) -> Files:
 
 
 def own_mounts(volumes: tuple[Volume, ...]) -> list[Mount]:
-    """The mounts that the stack file declares."""
-    because = "a mount of your own"
-    return [Mount("volume" if v.named else "bind", v.source, v.target, v.read_only, because) for v in volumes]
+    """The mounts that the stack file declares, in an order of their own: that of the file means nothing."""
+    because, ordered = "a mount of your own", sorted(volumes, key=lambda volume: (volume.target, volume.source))
+    return [Mount("volume" if v.named else "bind", v.source, v.target, v.read_only, because) for v in ordered]
 
 
 def _weights(weights: Path, link_folders: tuple[str, ...]) -> tuple[list[Mount], str]:
@@ -133,7 +133,7 @@ def attachments(model: Model, stack: Stack) -> tuple[NetworkAttachment, ...]:
 def attached(declared: Declared, alias: str, stack: Stack) -> tuple[NetworkAttachment, ...]:
     """The stack's own network and the declared ones, on each of which `alias` names it."""
     own = NetworkAttachment(network_name(stack.name), (alias,))
-    others = dict.fromkeys(name for name in declared.networks if name != own.name)
+    others = sorted({*declared.networks} - {own.name})  # the order of the file means nothing
     return (own, *(NetworkAttachment(name, (alias,), external=True) for name in others))
 
 
@@ -154,7 +154,7 @@ def network_problems(model: Declared) -> tuple[Problem, ...]:
 
 def environment(model: Model) -> tuple[EnvVar, ...]:
     """What another program of the image needs, the API key and the declared variables."""
-    own = [EnvVar(name, value, "a variable of your own") for name, value in model.env.items()]
+    own = own_variables(model)
     if model.program is not None:
         because = "where this server of Ollama's image has its libraries"
         own = [*(EnvVar(name, value, because) for name, value in model.program.env.items()), *own]
@@ -162,6 +162,11 @@ def environment(model: Model) -> tuple[EnvVar, ...]:
         return tuple(own)
     because = "only callers with this key are served; by environment, since argv is there for everybody to read"
     return (EnvVar("LLAMA_API_KEY", model.api_key, because), *own)
+
+
+def own_variables(declared: Declared) -> list[EnvVar]:
+    """The variables that the stack file declares, by their names: the order of the file means nothing."""
+    return [EnvVar(name, value, "a variable of your own") for name, value in sorted(declared.env.items())]
 
 
 def log_config(model: Declared, engine: EngineInfo) -> tuple[LogConfig | None, tuple[str, ...]]:

@@ -47,7 +47,12 @@ def build(server: OllamaServer, models: tuple[Model, ...], stack: Stack, world: 
         name=server_container_name(stack, server),
         image=server.image,
         args=(Arg("serve", None, "Ollama's server"),),
-        env=(*_environment(server, models), *gpu.env, *_of_llama_server(server, locked=locked), *_own(server)),
+        env=(
+            *_environment(server, models),
+            *gpu.env,
+            *_of_llama_server(server, locked=locked),
+            *container.own_variables(server),
+        ),
         mounts=tuple(mounts),
         ports=_published(server),
         networks=container.attached(server, server_alias(server), stack),
@@ -89,14 +94,14 @@ def _environment(server: OllamaServer, models: tuple[Model, ...]) -> tuple[EnvVa
         ("parallel", slots_of(models)),
         ("ctx", server_ctx(models)),
         ("keep_alive", server.keep_alive),
-        ("max_loaded_models", _loaded_at_once(server, models)),
+        ("max_loaded_models", loaded_at_once(server, models)),
         ("max_queue", server.max_queue),
         ("load_timeout", f"{server.load_timeout_s}s" if server.load_timeout_s is not None else None),
         ("kv_cache_type", server.kv_cache_type),
         ("flash_attention", flash),
         ("gpu_overhead", server.gpu_overhead_bytes),
         ("sched_spread", {True: "1", False: "0"}.get(server.sched_spread) if server.sched_spread is not None else None),
-        ("origins", ",".join(server.origins) or None),
+        ("origins", ",".join(sorted({*server.origins})) or None),
     ):
         if value is not None:
             row = ollama_setting(key)
@@ -104,8 +109,8 @@ def _environment(server: OllamaServer, models: tuple[Model, ...]) -> tuple[EnvVa
     return tuple(said)
 
 
-def _loaded_at_once(server: OllamaServer, models: tuple[Model, ...]) -> int | None:
-    """As many as are declared, where Ollama's own rule would put one out to load another."""
+def loaded_at_once(server: OllamaServer, models: tuple[Model, ...]) -> int | None:
+    """How many models it keeps in memory: as many as are declared, where Ollama's own rule (None) would put one out."""
     if server.max_loaded_models is not None:
         return server.max_loaded_models
     return len(models) if len(models) > _LOADED_BY_DEFAULT else None
@@ -122,13 +127,10 @@ def _of_llama_server(server: OllamaServer, *, locked: bool) -> tuple[EnvVar, ...
         row = ollama_setting("mlock")
         said.append(EnvVar(row.env, "mmap+mlock", row.because))
     said += [
-        EnvVar(name, value, "a setting of its llama-server of your own") for name, value in server.llama_args.items()
+        EnvVar(name, value, "a setting of its llama-server of your own")
+        for name, value in sorted(server.llama_args.items())
     ]
     return tuple(said)
-
-
-def _own(server: OllamaServer) -> tuple[EnvVar, ...]:
-    return tuple(EnvVar(name, value, "a variable of your own") for name, value in server.env.items())
 
 
 def _store(server: OllamaServer) -> tuple[Mount, ...]:

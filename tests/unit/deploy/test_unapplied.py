@@ -16,6 +16,7 @@ from tests.unit.deploy.lab import IMAGE, NAME, Lab, bad, model
 from tests.unit.deploy.ollama_lab import OllamaLab, hybrid
 
 CHANGED = "The stack file changed since this container was started; homellm up applies it."
+EDITED = "The stack file changed since it was started: homellm plan smol tells what homellm up would do."
 UNDER_WAY = "homellm up is at work, or was cut off: homellm up goes on."
 
 
@@ -115,15 +116,15 @@ def test_ps_says_why_a_server_failed_and_what_to_type(lab):
         ({"port": None}, True),
         ({"bind": "0.0.0.0"}, True),
         ({"api_key": Secret("abcdef")}, True),
-        ({"section": "smol:\n  mlock: true\n"}, True),
+        ({"mlock": True}, True),
+        ({"section": "smol:\n  parallel: '1'\n"}, False),
     ],
 )
 def test_ps_tells_where_it_is_and_that_the_file_says_something_else(lab, now, edited):
     report = listed(lab, model(parallel=1, **now))
     assert (report.endpoint, report.edited) == ("http://127.0.0.1:8081/v1", edited)
     assert report.state is (State.UNVERIFIED if edited else State.VERIFIED)
-    told = "The stack file changed since it was started: homellm plan smol tells what homellm up would do."
-    assert report.notes == ((told,) if edited else ())
+    assert report.notes == ((EDITED,) if edited else ())
 
 
 def test_ps_of_an_ollama_server_tells_its_own_port():
@@ -149,8 +150,10 @@ def test_what_ran_before_is_verified_again_after_an_undo():
     lab = Lab(behave=bad)
     lab.up(model(parallel=1))
     assert lab.up(model(parallel=3)).models[0].state is State.FAILED
-    report = listed(lab, model(parallel=3))
+    report = listed(lab, model(parallel=1))
     assert (report.state, report.container, report.slots) == (State.VERIFIED, NAME, 1)
+    report = listed(lab, model(parallel=3))
+    assert (report.state, report.container, report.slots, report.edited) == (State.UNVERIFIED, NAME, 1, True)
 
 
 def cut_off(lab, again):
@@ -182,7 +185,7 @@ def test_one_that_was_cut_off_before_its_successor_ran_is_stopped_and_says_what_
         lab.up(model(parallel=3), kill=Kill(1, "before", frozenset({"start"})))
     assert lab.state.names() == {NAME: "exited", f"{NAME}.next": "created"}
     report = listed(lab, model(parallel=3))
-    assert (report.state, report.notes) == (State.STOPPED, (UNDER_WAY,))
+    assert (report.state, report.notes) == (State.STOPPED, (UNDER_WAY, EDITED))
     assert UNDER_WAY in checked(lab, model(parallel=3)).notes
 
 

@@ -65,3 +65,30 @@ def test_other_faults_are_faults_all_the_same() -> None:
     assert [problem.id for problem in caught.value.problems] == ["unknown-key"]
     with pytest.raises(StackFileError):
         looked_at("stack: nuc\nmodels:\n  chat: {source: '${SOURCE}'}\n")
+
+
+def test_what_is_not_known_is_told_key_by_key() -> None:
+    looked = looked_at(TEXT)
+    chat, plain = looked.models
+    known_to_none = {"source", "image", "api_key", "ctx", "extra_args", "labels.a", "volumes", "env.HF_TOKEN"}
+    assert chat.unset == known_to_none
+    assert plain.unset == {"source", "env.HF_TOKEN"}
+    assert looked.ollama[0].unset == {"store", "env.OLLAMA_DEBUG"}
+    values = {"HF_TOKEN": "t", "MODELS": "/m", "KEY": "k", "CTX": "512", "SEED": "1", "LABEL": "l", "NAME": "qwen"}
+    known = looked_at(TEXT, **values, IMAGE="server", STORE="/srv", DEBUG="1")
+    assert [model.unset for model in known.models] == [frozenset(), frozenset()]
+
+
+def test_a_default_that_the_model_replaces_does_not_matter() -> None:
+    text = 'stack: nuc\ndefaults: {ctx: "${X}", env: {A: "${A}", B: "${B}"}, mlock: "${M}"}\nmodels:\n'
+    text += "  chat: {source: gguf:a.gguf, ctx: 512, mlock: null, env: {A: one}}\n"
+    assert looked_at(text).models[0].unset == {"env.B"}
+
+
+def test_a_gpu_of_which_a_variable_is_not_set_is_not_known() -> None:
+    text = 'stack: nuc\ngpus: {card: {api: vulkan, pci: "${PCI}"}}\nmodels:\n'
+    text += "  chat: {source: gguf:a.gguf, gpu: card}\n  small: {source: gguf:b.gguf}\n"
+    assert [model.unset for model in looked_at(text).models] == [{"gpu"}, frozenset()]
+    with pytest.raises(StackFileError) as caught:
+        load(FILE, text, {})
+    assert {problem.id for problem in caught.value.problems} == {"variable-unset"}

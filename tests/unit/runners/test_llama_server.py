@@ -86,8 +86,8 @@ def test_folders_are_mounted_read_only_each_at_a_target_of_its_own():
         ("bind", "/srv/models", "/models", True),
         ("bind", "/srv/models", "/mmproj", True),
         ("bind", "/etc/llm", "/templates", True),
-        ("volume", "cache", "/root/.cache", False),
         ("bind", "/srv/lora", "/lora", True),
+        ("volume", "cache", "/root/.cache", False),
     ]
     assert value_of(list(spec.argv), "--mmproj") == "/mmproj/mm proj.gguf"
     assert value_of(list(spec.argv), "--chat-template-file") == "/templates/chat.jinja"

@@ -47,6 +47,15 @@ def test_slots_context_and_keep_alive_are_said_outright():
     }
 
 
+def test_the_order_of_the_file_makes_no_other_container():
+    orders = (
+        "env: {A: x, B: y}\nllama_args: {cache-reuse: 1, seed: 2}\norigins: [https://a, https://b]\nnetworks: [m, n]",
+        "networks: [n, m]\norigins: [https://b, https://a]\nllama_args: {seed: 2, cache-reuse: 1}\nenv: [B=y, A=x]",
+    )
+    hashes = {spec_hash(built(order).spec, "sha256:1") for order in orders}
+    assert len(hashes) == 1
+
+
 def test_every_variable_has_its_reason_and_an_owner():
     spec = built("cpuset: 0-3\nflash_attention: on\nkv_cache_type: q8_0").spec
     assert all(variable.because for variable in spec.env)
