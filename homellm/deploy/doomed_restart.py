@@ -28,10 +28,16 @@ def known_to_fail(
     `problems` are those of the present declaration: they count where the container is made of that very one. The file
     of its weights is looked at wherever it is, by the container's own mounts.
     """
-    own = desired.hash and container.label(LABEL_HASH) == desired.hash
-    found = tuple(p for p in problems if p.id not in (*_NO_MATTER, *_OF_THE_FILE)) if own else ()
+    found = tuple(p for p in of_its_own(container, desired, problems) if p.id not in _OF_THE_FILE)
     file = _file_problem(model, container, job)
     return found if file is None or file.id in _NO_MATTER else (file, *found)
+
+
+def of_its_own(container: Container, desired: Desired, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    """The problems of the present declaration that concern a container: none where that is made of another one."""
+    if not desired.hash or container.label(LABEL_HASH) != desired.hash:
+        return ()
+    return tuple(problem for problem in problems if problem.id not in _NO_MATTER)
 
 
 def _file_problem(model: Model, container: Container, job: Job) -> Problem | None:

@@ -11,7 +11,7 @@ from homellm.deploy.look import examine, look, not_ready, not_running, paused, s
 from homellm.deploy.observe import subject_of
 from homellm.deploy.ollama_load import ask, into_memory, is_served, observe, remember, why_not_loaded
 from homellm.deploy.ollama_made import looks_changed
-from homellm.deploy.ollama_models import Named, lookup
+from homellm.deploy.ollama_models import Named, lookup, unusable
 from homellm.deploy.ollama_ps import beside_its_server, is_away, server_of, told
 from homellm.deploy.ollama_reached import Reached
 from homellm.deploy.ollama_record import note_proof, outcomes_of, read_server_record
@@ -24,7 +24,7 @@ from homellm.deploy.unapplied import difference, hold_off
 from homellm.domain.evidence import OllamaEvidence
 from homellm.domain.names import LABEL_OUTCOMES
 from homellm.domain.published import endpoint_on
-from homellm.domain.reports import Fallback, ModelReport
+from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model, OllamaServer
 from homellm.domain.verdicts import State
 from homellm.domain.world import Container
@@ -41,11 +41,11 @@ _NOT_KNOWN = "Whether it was started from the present stack file is not known"
 _LOADED_BY_CHECK = "It was not in memory as declared: it was loaded to be looked at, as any request to it would do."
 
 
-def check_on_ollama(model: Model, job: Job, emit: Emit) -> ModelReport:
+def check_on_ollama(model: Model, job: Job, emit: Emit, *, anew: bool = False) -> ModelReport:
     """Hold a model of an Ollama server against what is declared, by every witness. Raises HomellmError.
 
     One that is not in memory is loaded first, as its first client would do: what it gets is then seen, and a check
-    that comes second finds what the first one found.
+    that comes second finds what the first one found. With `anew` its server was just started, to be proved.
     """
     server = server_of(model, job.stack)
     own = unit_of(model, job.stack, job.world).current
@@ -63,38 +63,58 @@ def check_on_ollama(model: Model, job: Job, emit: Emit) -> ModelReport:
         if own is not None:
             return _check_alone(model, own, problems, job, emit)
         return _out_of_service(model, container, problems)
-    return _check_reached(model, own, reached, job, emit)
+    report = _check_reached(model, own, reached, job, emit, anew=anew)
+    return report if anew else replace(report, ready_s=None, changed=False)
 
 
-def _check_reached(model: Model, own: Container | None, reached: Reached, job: Job, emit: Emit) -> ModelReport:
+def named_there(model: Model, reached: Reached) -> Named:
+    """A model as its server has it now. Raises HomellmError where it has none, or not the whole of it."""
+    name, record = served_name(model), read_server_record(reached.container, reached.url, reached.ports)
+    stored = lookup(name, reached)
+    if not stored.usable and stored.state != "absent":
+        raise unusable(stored, reached)  # Ollama itself only says that there is no such model
+    return Named(name, stored, reached.api.show(name), record)
+
+
+def _check_reached(
+    model: Model, own: Container | None, reached: Reached, job: Job, emit: Emit, *, anew: bool
+) -> ModelReport:
     """With its server, which tells what the model is; `own` is what it has moved to, where that is there."""
-    name, record = served_name(model), read_server_record(reached.container, reached.url, job.ports)
+    record = read_server_record(reached.container, reached.url, job.ports)
     if is_away(model, own, record):
         return _absent(model, f"there is no container of {model.name}, which has moved from Ollama to llama-server")
-    named = Named(name, lookup(name, reached), reached.api.show(name), record)
-    changed = looks_changed(model, name, record, job.ports.files)
+    named = named_there(model, reached)
+    changed = looks_changed(model, named.name, record, job.ports.files)
     outcomes = outcomes_of(model.name, own, record)
     fallback = told(outcomes)
     if own is None or fallback is None:
-        return _check_served(model, named, reached, outcomes, changed, job, emit)
+        return _check_served(model, named, reached, outcomes, changed, job, emit, anew=anew)
     changed = changed or _brought_back(model)
-    report = replace(_check_moved(model, fallback, outcomes, named, job, emit, changed), fallback=fallback)
+    report = replace(_check_moved(model, outcomes, named, job, emit, changed), fallback=fallback)
     return with_shadow(report, shadow_load(model, reached.server, observe(model, named, reached, job)))
 
 
 def _check_served(
-    model: Model, named: Named, reached: Reached, outcomes: tuple[Outcome, ...], changed: str, job: Job, emit: Emit
+    model: Model,
+    named: Named,
+    reached: Reached,
+    outcomes: tuple[Outcome, ...],
+    changed: str,
+    job: Job,
+    emit: Emit,
+    *,
+    anew: bool,
 ) -> ModelReport:
     """One that Ollama serves; `changed` tells of the file that it was made from."""
     try:
-        evidence = _in_memory(model, named, reached, job, emit)
+        evidence = _in_memory(model, named, reached, job, emit, anew=anew)
     except Interrupted:
         raise
     except HomellmError as error:
         return _out_of_service(model, reached.container, why_not_loaded(error, reached), reached.server)
-    came = (_LOADED_BY_CHECK,) if evidence.ready_s is not None else ()
+    came = (_LOADED_BY_CHECK,) if evidence.ready_s is not None and not anew else ()
     chat = ask(model, named, reached, job, telling(model.name, emit))
-    evidence = replace(evidence, chat=chat, ready_s=None)
+    evidence = replace(evidence, chat=chat)
     fallback = told(outcomes)
     stays = fallback is not None and (fallback.rung == "ollama" or model.fallback == "none")
     end = End("ollama", "degraded" if stays else "verified")
@@ -105,17 +125,17 @@ def _check_served(
         loads, declared = remember(model, named, evidence).loads, declared_text(model, job.stack)
         note_proof(report, loads, declared, reached.container, reached.url, job)
     notes = (*filter(None, (differs,)), *report.notes, *came)
-    return replace(report, fallback=told(outcomes, moved=False), changed=False, notes=notes)
+    return replace(report, fallback=told(outcomes, moved=False), notes=notes)
 
 
-def _in_memory(model: Model, named: Named, reached: Reached, job: Job, emit: Emit) -> OllamaEvidence:
+def _in_memory(model: Model, named: Named, reached: Reached, job: Job, emit: Emit, *, anew: bool) -> OllamaEvidence:
     """What was seen of a model in memory; loads of one server come one after another."""
     seen = observe(model, named, reached, job)
-    if is_served(seen, model):
+    if is_served(seen, model) and (seen.load is not None or not anew):
         return seen
     turn = job.turns.take(f"ollama {reached.server.name}", job.scope)
     try:
-        return into_memory(model, named, reached, job, emit, anew=False)
+        return into_memory(model, named, reached, job, emit, anew=anew)
     finally:
         turn.release()
 
@@ -164,14 +184,20 @@ def _server_differs(reached: Reached, job: Job) -> str:
     return difference(reached.container, desired, reached.server.image, job.world)
 
 
-def _check_moved(
-    model: Model, fallback: Fallback, outcomes: tuple[Outcome, ...], named: Named, job: Job, emit: Emit, changed: str
-) -> ModelReport:
-    """One that llama-server serves; `changed` tells of the file that Ollama's model was made from."""
-    carried = successor(model, named, fallback.rung, job.stack, outcomes)
+def as_moved(model: Model, named: Named, outcomes: tuple[Outcome, ...], job: Job) -> Model:
+    """A model that has moved as llama-server is to serve it. Raises Refused where its weights are not known."""
+    fallback = told(outcomes)
+    carried = successor(model, named, fallback.rung, job.stack, outcomes) if fallback is not None else None
     if carried is None:
         raise Refused(f"where the weights of {model.name} are is not known any more", hint="Run homellm up.")
-    moved = carried.model
+    return carried.model
+
+
+def _check_moved(
+    model: Model, outcomes: tuple[Outcome, ...], named: Named, job: Job, emit: Emit, changed: str
+) -> ModelReport:
+    """One that llama-server serves; `changed` tells of the file that Ollama's model was made from."""
+    moved = as_moved(model, named, outcomes, job)
     world = gather(job.stack, (moved,), job.ports)
     desired, unit, _ = settle(moved, job.stack, world)
     subject = subject_of(moved, desired.expected_path, job.stack.gpu(moved.gpu), world, desired.declared)

@@ -55,7 +55,7 @@ def bring(model: Model, reached: Reached, record: ServerRecord, job: Job, emit: 
         record = note(name, _make(model, plan, own, came.file, reached, job, emit), reached, job)
     stored = lookup(name, reached)
     if not stored.usable:
-        raise _unusable(stored, reached)
+        raise unusable(stored, reached)
     if name in record.made:
         keep_made(name, stored.digest, record.made[name], reached, job)
     return Named(name, stored, reached.api.show(name), record)
@@ -82,7 +82,7 @@ def _source(model: Model, reached: Reached, job: Job, emit: Emit) -> StoredModel
     if found.usable and model.pull != "always":
         return found
     if model.pull == "never" or (not found.usable and found.state not in PULL_CURES):
-        raise _unusable(found, reached)
+        raise unusable(found, reached)
     store = reached.store()
     pull = reached.api.pull(
         wanted.pull_name, insecure=wanted.insecure, room_bytes=store.free_bytes() if store is not None else None
@@ -90,7 +90,7 @@ def _source(model: Model, reached: Reached, job: Job, emit: Emit) -> StoredModel
     _stream(pull, model.name, job.scope, emit, most_bytes=_most(model, job))
     found = lookup(str(wanted), reached)
     if not found.usable:
-        raise _unusable(found, reached)
+        raise unusable(found, reached)
     return found
 
 
@@ -101,7 +101,8 @@ def _typed(words: str, reached: Reached) -> str:
     return f"OLLAMA_HOST={reached.url} {words}"
 
 
-def _unusable(found: StoredModel, reached: Reached) -> Refused:
+def unusable(found: StoredModel, reached: Reached) -> Refused:
+    """That a model of the store cannot be used, why, and what to type."""
     hint = {
         "cloud": "It runs on ollama.com and has no weights here: choose another model.",
         "safetensors": "Ollama has it as safetensors, which nothing else reads: choose a GGUF of it.",

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from functools import partial
 
-from homellm.deploy.doomed_restart import known_to_fail
-from homellm.deploy.gates import failed_gates
 from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
 from homellm.deploy.limits import Limits
-from homellm.deploy.observe import subject_of
-from homellm.deploy.ollama_restart import restart_servers, serve_again
+from homellm.deploy.ollama_restart import NotRestarted, restart_servers, serve_again
 from homellm.deploy.pull_models import locate
-from homellm.deploy.record import write_record
+from homellm.deploy.restart_one import restart_one
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select
 from homellm.deploy.session import Emit, Options, Ports
-from homellm.deploy.settle import settle
-from homellm.deploy.swap import Swap
-from homellm.deploy.telling import failed_report, serving_report, with_verdicts
 from homellm.deploy.threads import side_by_side
-from homellm.deploy.unapplied import difference, hold_off
-from homellm.deploy.unit import current_of
-from homellm.deploy.verify import Outcome, refusal, verify
-from homellm.deploy.witness import OK, find_url
-from homellm.domain.events import ModelFinished, Progress, StackFinished, StackOpened
+from homellm.domain.events import ModelFinished, StackFinished, StackOpened
 from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.stack import Model, Stack
-from homellm.domain.steps import Plan, StartContainer, StopContainer, VerifyModel
-from homellm.domain.verdicts import State, judge
-from homellm.domain.world import Container
-from homellm.errors import ExitCode, HomellmError, Interrupted, Problem
-from homellm.planning.desired import Desired
+from homellm.errors import ExitCode, Problem
 
 
 def restart(
@@ -46,8 +31,10 @@ def restart(
     with ports.lock(info, stack.name):
         emit(StackOpened(stack.name, tuple(m.name for m in models), (f"Docker {info.version}",)))
         job = Job(stack, gather(stack, models, ports), ports, options, scope, Limits.of(options, ports))
-        restart_servers(models, job, emit)
-        work: dict[str, Callable[[Emit], ModelReport]] = {model.name: partial(_one, model, job) for model in models}
+        untouched = restart_servers(models, job, emit)
+        work: dict[str, Callable[[Emit], ModelReport]] = {
+            model.name: partial(_one, model, job, untouched) for model in models
+        }
         reports = side_by_side(work, emit)
     report = StackReport(
         stack=stack.name,
@@ -58,97 +45,10 @@ def restart(
     return report
 
 
-def _one(model: Model, job: Job, emit: Emit) -> ModelReport:
-    report = _restarted(model, job, emit)
+def _one(model: Model, job: Job, untouched: Mapping[str, NotRestarted], emit: Emit) -> ModelReport:
+    report = serve_again(model, job, untouched, emit) if model.runner == "ollama" else restart_one(model, job, emit)
     emit(ModelFinished(report))
     return report
-
-
-def _restarted(model: Model, job: Job, emit: Emit) -> ModelReport:
-    if model.runner == "ollama":
-        return serve_again(model, job, emit)
-    desired, unit, problems = settle(model, job.stack, job.world, fit=False)
-    current = unit.current
-    if current is None:
-        return ModelReport(name=model.name, state=State.ABSENT, problems=(_absent(model),))
-    doomed = known_to_fail(model, current, desired, problems, job)
-    if doomed:
-        return replace(failed_report(model, doomed, current), notes=_left_alone(model, current, job))
-    subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world, desired.declared)
-    outcomes: list[Outcome] = []
-
-    def prove(ref: str, scope: Scope) -> None:
-        emit(Progress(model.name, "loading"))
-        outcomes.append(verify(ref, subject, job.ports, scope, job.limits, job.options.engine_return_s))
-        refused = refusal(outcomes[-1], model.name)
-        if refused is not None:
-            raise refused
-
-    cause = "asked for by homellm restart"
-    start = StartContainer(target=current.name, model=model.name, cause=cause)
-    stop = StopContainer(target=current.name, model=model.name, grace_s=model.stop_grace_s, cause=cause, undo=(start,))
-    steps = (stop, start, VerifyModel(target=current.name, model=model.name, cause=cause))
-    swap = Swap(job.ports, job.scope, emit, prove, job.options.engine_return_s)
-    try:
-        lock = job.turns.take(model.gpu or "cpu", job.scope)
-        try:
-            swap.run(Plan(steps))
-        finally:
-            lock.release()
-    except Interrupted as error:
-        now = current_of(unit, job)
-        return replace(failed_report(model, error.problems, now), notes=(_became(model, now, bool(swap.undone)),))
-    except HomellmError as error:
-        return _not_proved(model, current, error, outcomes, job)
-    return _proved(model, current, desired, outcomes[-1], job)
-
-
-def _left_alone(model: Model, current: Container, job: Job) -> tuple[str, ...]:
-    if not current.running:
-        return ()
-    serves = find_url(current, job.ports.http)[1].status == OK
-    if serves:
-        return (f"It was not stopped, and still serves: {current.name}.",)
-    return (f"It was not stopped: {current.name}. It does not answer now: homellm check {model.name} looks at it.",)
-
-
-def _proved(model: Model, current: Container, desired: Desired, outcome: Outcome, job: Job) -> ModelReport:
-    """The report of a container that serves again, held off where the file says something else by now."""
-    differs = difference(current, desired, model.image, job.world)
-    verdicts = hold_off(outcome.verdicts, differs, model.name)
-    state = judge(verdicts)
-    if not differs:
-        write_record(current.id, outcome.evidence, verdicts, state, job.ports, desired.declared)
-    report = replace(serving_report(model, current, state), ready_s=outcome.evidence.ready_s, changed=True)
-    return replace(with_verdicts(report, verdicts, outcome.evidence), notes=(differs,) if differs else ())
-
-
-def _not_proved(
-    model: Model, current: Container, error: HomellmError, outcomes: list[Outcome], job: Job
-) -> ModelReport:
-    """The report of a container that did not become ready again, or not as declared: it has no predecessor."""
-    now = job.ports.engine.find_container(current.name)
-    answers = now is not None and now.running and find_url(now, job.ports.http)[1].status == OK
-    report = failed_report(model, error.problems, now if answers else None)
-    note = f"{current.name} does not serve now: homellm logs {model.name} shows its log."
-    if answers:
-        note = f"{current.name} answers, and is not as declared: homellm check {model.name} looks at it."
-    checks = failed_gates(outcomes[-1].verdicts) if outcomes else ()
-    return replace(report, checks=checks, notes=(note,), changed=True)
-
-
-def _absent(model: Model) -> Problem:
-    message = f"there is no container of {model.name} to restart"
-    return Problem(id="not-running", message=message, hint=f"Start it: homellm up {model.name}", model=model.name)
-
-
-def _became(model: Model, now: Container | None, touched: bool) -> str:
-    """What an interruption made of a model's container."""
-    if now is None or not now.running:
-        return f"It does not run: homellm up {model.name} starts it."
-    if touched:
-        return f"{now.name} was started again and is not proved yet: homellm check {model.name} looks at it."
-    return f"{now.name} was not touched and runs on."
 
 
 _INTERRUPTED = Problem(

@@ -70,3 +70,27 @@ def test_what_is_not_there_is_told_alike(canary, docker_api, prefix):
     assert told(canary, "check")[:2] == (4, {"plain": "failed", "hybrid": "degraded"})
     assert canary.up().code == 0
     assert told(canary, "ps")[1] == told(canary, "check")[1] == {"plain": "verified", "hybrid": "verified"}
+
+
+def test_a_restart_looks_first(canary, docker_api, prefix):
+    canary.both()
+    assert canary.up().code == 0
+    began = {
+        name: docker_api.inspect_container(f"{prefix}-{name}")["State"]["StartedAt"] for name in ("main", "hybrid")
+    }
+    lost = {name: canary.store.blob(name) for name in ("plain", "hybrid")}
+    for blob in lost.values():
+        blob.rename(blob.with_suffix(".away"))
+    refused = canary.cli("restart", "--format", "json")
+    assert refused.code == 4, refused
+    errors = {error["model"]: error["id"] for error in refused.json["errors"]}
+    assert errors == {"plain": "model-blob-missing", "hybrid": "model-blob-missing"}
+    for name, at in began.items():
+        assert docker_api.inspect_container(f"{prefix}-{name}")["State"]["StartedAt"] == at
+    for blob in lost.values():
+        blob.with_suffix(".away").rename(blob)
+    again = canary.cli("restart", "--format", "json")
+    assert again.code == 0, again
+    assert {model["runner"] for model in again.json["models"]} == {"ollama", "llama-server"}
+    for name, at in began.items():
+        assert docker_api.inspect_container(f"{prefix}-{name}")["State"]["StartedAt"] != at
