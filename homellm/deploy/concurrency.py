@@ -8,7 +8,6 @@ import threading
 from homellm.deploy.session import Ports
 from homellm.deploy.witness import OK, ask_slots
 from homellm.domain.evidence import Overlap
-from homellm.domain.secret import reveal
 from homellm.domain.stack import Model
 from homellm.ports import Json
 
@@ -25,9 +24,11 @@ _BETWEEN_LOOKS_S = 0.005
 _WORDS = 100
 
 
-def measure_overlap(url: str, model: Model, ports: Ports) -> Overlap:
-    """Ask, in rounds of ever longer answers until it is decided whether all slots work at once."""
-    key = reveal(model.api_key) if model.api_key is not None else None
+def measure_overlap(url: str, model: Model, ports: Ports, key: str | None = None) -> Overlap:
+    """Ask, in rounds of ever longer answers until it is decided whether all slots work at once.
+
+    `key` is the one that the server asks for.
+    """
     found = Overlap(model.parallel)
     for tokens in TOKENS:
         found = _Round(url, model, ports, key, tokens).run()

@@ -8,7 +8,7 @@ from functools import partial
 from homellm.deploy.concurrency import measure_overlap
 from homellm.deploy.crashes import crash_problem, loops, was_restarted
 from homellm.deploy.gates import failed_gates, gate_problem
-from homellm.deploy.observe import Subject, observe_now, observe_quickly
+from homellm.deploy.observe import Subject, observe_now, observe_quickly, own_key
 from homellm.deploy.record import keep_declaration, read_record, write_record
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Ports
@@ -91,7 +91,9 @@ def _observe(
 ) -> Evidence:
     evidence = observe_now(container, subject, ports, tell)
     if concurrency and evidence.url and model.runner == "llama-server":
-        evidence = replace(evidence, overlap=measure_overlap(evidence.url, model, ports))
+        evidence = replace(
+            evidence, overlap=measure_overlap(evidence.url, model, ports, own_key(container, ports.engine))
+        )
     return evidence
 
 

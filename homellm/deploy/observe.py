@@ -13,10 +13,9 @@ from homellm.deploy.session import Ports
 from homellm.deploy.token import ASKING, Answer, Tell, answered, ask_patiently
 from homellm.deploy.witness import OK, Slots, ask_props, ask_slots, ask_token, ask_tool_call, claims_tools
 from homellm.domain.evidence import Chat, Evidence, LogSummary, Props
-from homellm.domain.secret import reveal
 from homellm.domain.stack import SERVER_PORT, Gpu, Model, OllamaServer
 from homellm.domain.world import Container, HostGpu, ModelFile, World
-from homellm.errors import HomellmError, Problem
+from homellm.errors import EngineRefused, HomellmError, Problem
 from homellm.gpu import resolve
 from homellm.health.checks import judges_template
 from homellm.health.merge import merge, reaches_back
@@ -103,6 +102,20 @@ def environment(container: Container, engine: Engine) -> tuple[str, ...]:
     return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
+def own_key(container: Container, engine: Engine) -> str | None:
+    """The key that a container's server asks for, whatever the stack file says by now; None where it asks for none.
+
+    Of one that is gone meanwhile there is none either: it answers nobody.
+    """
+    if not container.has_key:
+        return None
+    try:
+        key = recognise((), environment(container, engine)).api_key
+    except EngineRefused:
+        return None
+    return key.reveal() if key is not None else None
+
+
 def observe_ready(
     container: Container,
     subject: Subject,
@@ -172,13 +185,13 @@ def _evidence(
 ) -> Evidence:
     """What the live witnesses say; without `tell` no request is made."""
     model = subject.model
-    key = reveal(model.api_key) if model.api_key is not None else None
     found = Found("", HttpReply(0))
     if ready_s is not None:
         found = settled(container, ports)
     elif container.running:
         found = find(container, ports)
     url, reply = found.url, found.reply
+    key = own_key(container, ports.engine) if url else None
     props = ask_props(url, ports.http, key) if url else None
     asked = _Requests(Answer(None))
     if url and tell is not None:

@@ -66,7 +66,7 @@ def restart_one(model: Model, job: Job, emit: Emit) -> ModelReport:
         now = current_of(unit, job)
         return replace(failed_report(model, error.problems, now), notes=(_became(model, now, bool(swap.undone)),))
     except HomellmError as error:
-        return _not_proved(model, current, error, outcomes, job)
+        return _not_proved(model, current, error, outcomes, difference(current, desired, model.image, job.world), job)
     return _proved(model, current, desired, outcomes[-1], job)
 
 
@@ -91,9 +91,12 @@ def _proved(model: Model, current: Container, desired: Desired, outcome: Outcome
 
 
 def _not_proved(
-    model: Model, current: Container, error: HomellmError, outcomes: list[Outcome], job: Job
+    model: Model, current: Container, error: HomellmError, outcomes: list[Outcome], differs: str, job: Job
 ) -> ModelReport:
-    """The report of a container that did not become ready again, or not as declared: it has no predecessor."""
+    """The report of a container that did not become ready again, or not as declared: it has no predecessor.
+
+    `differs` tells where the file says something else by now.
+    """
     now = job.ports.engine.find_container(current.name)
     answers = now is not None and now.running and find_url(now, job.ports.http)[1].status == OK
     report = failed_report(model, error.problems, now if answers else None)
@@ -101,7 +104,7 @@ def _not_proved(
     if answers:
         note = f"{current.name} answers, and is not as declared: homellm check {model.name} looks at it."
     checks = failed_gates(outcomes[-1].verdicts) if outcomes else ()
-    return replace(report, checks=checks, notes=(note,), changed=True)
+    return replace(report, checks=checks, notes=(*filter(None, (differs,)), note), changed=True)
 
 
 def _absent(model: Model) -> Problem:

@@ -48,6 +48,22 @@ def test_a_server_that_is_open_to_all_is_told_whatever_the_file_was_given_since(
     assert (result.code, failed(model)) == (5, {"port", "exposure", "declaration"}), result
 
 
+@pytest.mark.parametrize("now", ["another", None])
+def test_another_key_in_the_file_is_told_and_the_server_is_asked_with_its_own(cli, declare, port, now):
+    declare(api_key="abcdef")
+    assert (up := cli("up")).code == 0, up
+    declare(api_key=now)
+    expected = {"declaration"} if now else {"declaration", "exposure"}
+    for verb in ("check", "restart"):
+        result, model = look(cli, verb)
+        assert (result.code, model["state"], failed(model)) == (5, "degraded", expected), result
+    result, model = look(cli, "ps")
+    assert (model["state"], model["edited"]) == ("unverified", True), result
+    assert (applied := cli("up")).code == 0, applied
+    result, model = look(cli, "ps")
+    assert (model["state"], model["edited"]) == ("verified", False), result
+
+
 def test_the_port_that_counts_is_the_one_that_the_container_publishes(cli, declare, port):
     declare()
     assert (up := cli("up")).code == 0, up
