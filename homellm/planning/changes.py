@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from homellm.domain.names import LABEL_SECTION, LABEL_VERSION
+from homellm.domain.names import LABEL_DECLARED, LABEL_SECTION, LABEL_VERSION
+from homellm.domain.secret import Secret, fingerprint
 from homellm.domain.world import Container
+from homellm.health.checks.memory import size
+from homellm.planning.declared import KEY_VARIABLE, OF_MODELS, Declaration, Plain, differing, is_digest, read_declared
 from homellm.planning.desired import Desired
 from homellm.runners.recognise import recognise
 
@@ -17,20 +20,54 @@ _MOST_KEYS, _MOST_CHARACTERS = 4, 40
 _NONE = "none"
 #: The flags of what is told by its key.
 _TOLD = ("--ctx-size", "-c", "--parallel", "-np")
+#: Keys whose values are bytes, and seconds.
+_SIZES, _DURATIONS = ("memory", "shm_size", "gpu_overhead"), ("stop_grace", "sleep_idle", "load_timeout")
+#: What follows from the models of an Ollama server, by the variables of its container.
+_OF_MODELS = {"OLLAMA_CONTEXT_LENGTH": "ctx", "OLLAMA_NUM_PARALLEL": "parallel"}
 
 
 def changes(old: Container, desired: Desired) -> str:
     """What differs, as `ctx 2048 → 4096, mlock none → true`; never empty, for a container that is to be replaced.
 
-    The section that a container was made from is its label, variables not replaced and secrets redacted: what came of
-    a variable, of `defaults` or of a secret does not show in it, and is then said in general.
+    By the declaration that its label keeps. A container of an older homellm has the words of its part of the file,
+    in which `defaults`, variables and secrets do not show: what came of these is told by what the server is given.
     """
-    found = [*_keys(old.label(LABEL_SECTION), desired.labels.get(LABEL_SECTION, "")), *_image(old, desired)]
+    kept, now = read_declared(old.label(LABEL_DECLARED)), read_declared(desired.declared)
+    if kept is not None and now is not None:
+        found = [*_declared(kept, now)]
+    else:
+        found = [*_keys(old.label(LABEL_SECTION), desired.labels.get(LABEL_SECTION, ""))]
+    found += [*_secrets(old, desired), *_image(old, desired)]
     found = found or [*_served(old, desired)]
     if not found:
         return _elsewhere(old, desired)
     more = len(found) - _MOST_KEYS
     return ", ".join(found[:_MOST_KEYS]) + (f" and {more} more" if more > 0 else "")
+
+
+def _declared(kept: Declaration, now: Declaration) -> Iterator[str]:
+    """The keys that mean something else, with both values; the image is told apart, by its content too."""
+    for key in differing(kept, now):
+        if key == "image":
+            continue
+        values = [_shown(key, found.get(key)) for found in (kept, now)]
+        if is_digest(key):
+            yield f"{key} changed"
+        else:
+            yield _change(f"{key.removeprefix(OF_MODELS)} of its models" if key.startswith(OF_MODELS) else key, *values)
+
+
+def _shown(key: str, value: Plain | None) -> str | None:
+    """A value for people: bytes and seconds with their unit; None for none."""
+    if key in _SIZES and isinstance(value, int):
+        return size(value)
+    if key in _DURATIONS and isinstance(value, int):
+        return f"{value}s"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return ", ".join(value)
+    return None if value is None else str(value)
 
 
 def _keys(before: str, after: str) -> Iterator[str]:
@@ -63,6 +100,14 @@ def _change(key: str, old: str | None, new: str | None) -> str:
     return f"{key} {values[0]} → {values[1]}"
 
 
+def _secrets(old: Container, desired: Desired) -> Iterator[str]:
+    """Variables whose secret is another one than the container was given; never a value."""
+    for variable in desired.spec.env if desired.spec is not None else ():
+        given = old.variables.get(variable.name)
+        if isinstance(variable.value, Secret) and given is not None and given != fingerprint(variable.value):
+            yield "api_key changed" if variable.name == KEY_VARIABLE else f"env.{variable.name} changed"
+
+
 def _image(old: Container, desired: Desired) -> Iterator[str]:
     if desired.spec is None:
         return
@@ -84,6 +129,10 @@ def _served(old: Container, desired: Desired) -> Iterator[str]:
         was, will = getattr(before, key), getattr(after, key)
         if was is not None and will is not None and was != will:
             yield f"{key} {was} → {will}"
+    for variable in desired.spec.env:
+        of_models, given = _OF_MODELS.get(variable.name), old.variables.get(variable.name)
+        if of_models and given is not None and given != fingerprint(variable.value):
+            yield f"{of_models} of its models changed"
     flags, wanted = _flags(old.args), _flags(desired.spec.argv)
     if not set(_TOLD).intersection(flags):
         return  # not the arguments of a server as homellm starts it
@@ -111,4 +160,6 @@ def _elsewhere(old: Container, desired: Desired) -> str:
         return (
             f"homellm {versions[0]} → {versions[1]} makes it another way, or defaults, a variable or a secret changed"
         )
+    if read_declared(old.label(LABEL_DECLARED)) is not None and versions[0] == versions[1]:
+        return "what this machine has, or what the image can do, changed"
     return "defaults, a variable, a secret, or what this machine has changed"

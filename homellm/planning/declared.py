@@ -31,7 +31,9 @@ _LEFT_OUT = frozenset(
 )
 #: Free text may hold a secret, and programs of others export labels: so it is kept as a digest of so many characters.
 _DIGEST = 16
-_KEY_VARIABLE = "LLAMA_API_KEY"
+_DIGESTS = ("env", "labels", "llama_args", "extra_args")
+#: How the key of `api_key` reaches a llama-server.
+KEY_VARIABLE = "LLAMA_API_KEY"
 
 
 def declaration(declared: Declared, stack: Stack) -> Declaration:
@@ -71,6 +73,11 @@ def differing(one: Declaration, other: Declaration, unset: frozenset[str] = froz
     return tuple(key for key in keys if one.get(key) != other.get(key))
 
 
+def is_digest(key: str) -> bool:
+    """Whether the value of a key is kept as a digest, or not at all."""
+    return key.partition(".")[0] in _DIGESTS
+
+
 def unset_of(declared: Declared, stack: Stack) -> frozenset[str]:
     """The keys of a declaration that are not known to who only looks, because a variable in them is not set."""
     if isinstance(declared, Model):
@@ -89,7 +96,7 @@ def changed_secrets(declared: Declared, container: Container) -> tuple[str, ...]
 def _secrets(declared: Declared) -> Iterator[tuple[str, str, Secret]]:
     """(key, the variable by which it reaches the container, the secret)."""
     if isinstance(declared, Model) and declared.api_key is not None:
-        yield "api_key", _KEY_VARIABLE, declared.api_key
+        yield "api_key", KEY_VARIABLE, declared.api_key
     yield from ((f"env.{name}", name, value) for name, value in declared.env.items() if isinstance(value, Secret))
 
 
@@ -157,7 +164,7 @@ def _of_models(server: OllamaServer, stack: Stack) -> Iterator[tuple[str, Plain]
     found = {
         f"{OF_MODELS}parallel": slots_of(models),
         f"{OF_MODELS}ctx": server_ctx(models),
-        f"{OF_MODELS}mlock": int(any(model.mlock for model in models)) or None,
+        f"{OF_MODELS}mlock": any(model.mlock for model in models) or None,
         "max_loaded_models": loaded_at_once(server, models),
     }
     yield from ((key, value) for key, value in found.items() if value is not None)

@@ -27,6 +27,10 @@ from homellm.runners.built import Built
 from homellm.runners.hashing import spec_hash
 from homellm.runners.llama_server import build
 
+_FIRST = "nothing serves this model yet"
+#: What a llama-server is made for whose model is declared on Ollama.
+_MOVES = "Ollama does not serve it as declared, so it moves to llama-server"
+
 
 @dataclass(frozen=True, slots=True)
 class Desired:
@@ -34,7 +38,8 @@ class Desired:
 
     `unit` is the model's or the Ollama server's name. `hash` is empty while the image is not here: its content is a
     part of what the hash stands for. `expected_path` is where a llama-server's weights stand inside the container,
-    which /props must name. `image_id` is the content of the image, empty while it is not here.
+    which /props must name. `image_id` is the content of the image, empty while it is not here. `first` is why it is
+    made where it has no container yet.
     """
 
     unit: str
@@ -48,6 +53,7 @@ class Desired:
     notes: tuple[str, ...] = ()
     assumed: bool = False
     image_id: str = ""
+    first: str = _FIRST
 
     @property
     def declared(self) -> str:
@@ -59,14 +65,13 @@ def desire(model: Model, stack: Stack, world: World) -> Desired:
     """The container that `model` asks for in this world."""
     built = build(model, stack, world)
     digest = _hash(built, model.image, world)
+    declared = stack.model(model.name) or model  # one that has moved from Ollama is declared otherwise than it is made
     dialect = world.dialects.get(model.image)
     return Desired(
         unit=model.name,
         spec=built.spec,
         hash=digest,
-        # One that has moved from Ollama is declared otherwise than it is made.
-        labels=_labels(stack, stack.model(model.name) or model, digest)
-        | files_label(world.loadable.get(model.name, ())),
+        labels=_labels(stack, declared, digest) | files_label(world.loadable.get(model.name, ())),
         expected_path=built.expected_path,
         restart=model.restart,
         stop_grace_s=model.stop_grace_s,
@@ -74,6 +79,7 @@ def desire(model: Model, stack: Stack, world: World) -> Desired:
         notes=built.notes,
         assumed=dialect is None or dialect.assumed,
         image_id=_image_id(model.image, world),
+        first=_MOVES if declared.runner == "ollama" != model.runner else _FIRST,
     )
 
 
@@ -94,6 +100,7 @@ def desire_server(server: OllamaServer, models: tuple[Model, ...], stack: Stack,
         problems=built.problems,
         notes=built.notes,
         image_id=_image_id(server.image, world),
+        first="this Ollama server does not run yet",
     )
 
 

@@ -153,7 +153,7 @@ class _Reconciler:
 
     def _why_new(self, old: Container | None) -> str:
         if old is None:
-            return "nothing serves this model yet"
+            return self.desired.first
         if self._is_declared(old):
             return self.outdated.get(old.id) or self.anew
         return changes(old, self.desired)

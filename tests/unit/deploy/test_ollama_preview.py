@@ -160,3 +160,17 @@ def test_the_summary_says_what_becomes_of_a_model(lab):
 
     changes = ({}, {"ctx": 256}, {"fallback": "none"}, {"port": PORT + 1})
     assert [action(hybrid(**change)) for change in changes] == ["keep", "load", "move back", "replace"]
+
+
+def test_a_server_that_follows_from_its_models_names_what_they_ask_for(lab):
+    (of_server, _) = planned(lab, hybrid(ctx=256)).summaries
+    assert (of_server.name, of_server.action, of_server.because) == ("main", "replace", "ctx of its models 512 → 256")
+
+
+def test_a_move_that_fallback_none_kept_off_is_no_first_start():
+    """Ollama serves it, with fewer slots than asked."""
+    lab = lab_on("llama-server")
+    assert lab.up(hybrid(fallback="none")).models[0].state is State.DEGRADED
+    (_, summary) = planned(lab, hybrid()).summaries
+    assert summary.because == "Ollama does not serve it as declared, so it moves to llama-server"
+    assert lab.up(hybrid()).models[0].fallback.rung == "llama-server"
