@@ -196,8 +196,9 @@ def _registry(model: str) -> str:
 
 
 def _short(text: str) -> str:
-    """Ollama's own words on one line, each once: a child's last words come twice."""
-    parts = dict.fromkeys(part.strip() for part in text.replace("\\n", "\n").splitlines() if part.strip())
+    """Ollama's own words on one line, each once: a child's last words come twice, a runner's end with `panic:`."""
+    lines = (line.strip() for line in text.replace("\\n", "\n").splitlines())
+    parts = dict.fromkeys(line for line in lines if line not in ("", "panic:"))
     line = "; ".join(parts).rstrip(".") or "it gave no reason"
     first, _, rest = line.partition("; ")
     return first if rest and first.endswith(rest) else line

@@ -196,10 +196,19 @@ def _load(model: Model, named: Named, reached: Reached, job: Job) -> None:
 
 
 def why_not_loaded(error: HomellmError, reached: Reached) -> tuple[Problem, ...]:
-    """Ollama's own words, and the reason that stands in its log before them."""
+    """Ollama's own words, and the reason that stands in its log before them where they do not say it themselves."""
     fatal = [problem for problem in reached.log().problems if problem.fatal]
     if not fatal:
         return error.problems
-    last = fatal[-1]
     first = error.problems[0]
+    told = [problem for problem in fatal if _repeats(problem.line, error)]
+    if told:
+        return (replace(first, id=told[-1].id, hint=told[-1].hint or first.hint),)
+    last = fatal[-1]
     return (Problem(id=last.id, message=f"{first.message} ({last.line})", hint=last.hint or first.hint),)
+
+
+def _repeats(line: str, error: HomellmError) -> bool:
+    """Whether a line of the log is the very answer: Ollama writes an error as it gives it out, quoted as Go does."""
+    words = getattr(error, "original", "").replace('"', '\\"').replace("\n", "\\n")
+    return bool(words) and words in line

@@ -27,7 +27,13 @@ _NOT_FOR_RUNNERS = frozenset(("no-auth",))
 _FOLDER = re.compile(r"\w[\w.-]*")
 _FORCED = (
     "A client asked with a num_ctx of its own, and Ollama loaded the model anew for it, and again for the next client "
-    "without one. Remove num_ctx from that client, or give it a derived model."
+    "without one. Remove num_ctx from that client, or give it a derived model. Two models on the same weights with "
+    "another num_ctx each do the same."
+)
+#: Not that of a llama-server: it is Ollama itself that cannot read the file.
+_UNREAD = (
+    "This Ollama cannot read the file: what its engine looks for is not in it. Take a newer Ollama, or another GGUF of "
+    "the same model."
 )
 
 
@@ -152,6 +158,7 @@ class OllamaState:
                 self._note_ctx(signal)
 
     def _problem(self, signal: Signal) -> None:
+        signal = _as_ollamas(signal)
         if signal.id == "parallel-refused":
             self._refused = str(signal.facts.get("subject"))
         if signal.fatal and self._current is not None:
@@ -185,6 +192,7 @@ class OllamaState:
             return
         self._loads.append(self._load(self._current))
         self._by_blob[self._current.blob] = self._runner_problems(self._current)
+        self._by_blob.move_to_end(self._current.blob)
         while len(self._by_blob) > _MOST_BLOBS:
             self._by_blob.popitem(last=False)
         self._current = None
@@ -202,7 +210,7 @@ class OllamaState:
         )
 
     def _runner_problems(self, runner: RunnerState) -> tuple[Signal, ...]:
-        return tuple(p for p in runner.process.problems() if p.id not in _NOT_FOR_RUNNERS)
+        return tuple(_as_ollamas(p) for p in runner.process.problems() if p.id not in _NOT_FOR_RUNNERS)
 
     @property
     def served_slots(self) -> frozenset[int]:
@@ -215,6 +223,7 @@ class OllamaState:
         loads = tuple(self._loads)
         summary = LogSummary(known=True)
         if self._current is not None:
+            by_blob.pop(self._current.blob, None)  # the last load's come last
             by_blob[self._current.blob] = self._runner_problems(self._current)
             loads = (*loads, self._load(self._current))
             summary = summarise(self._current.process, ())
@@ -234,6 +243,11 @@ class OllamaState:
             version=self._version,
             loads=loads,
         )
+
+
+def _as_ollamas(problem: Signal) -> Signal:
+    """A problem with the hint that helps where Ollama is the one that has it."""
+    return replace(problem, hint=_UNREAD) if problem.id == "blob-incompatible" else problem
 
 
 def _once(problems: tuple[Signal, ...]) -> tuple[Signal, ...]:

@@ -78,6 +78,14 @@ SERVER_RULES: tuple[Rule, ...] = (
     fact("shutdown", "cleaning up before exit"),
     fact("load-failed", "exiting due to", r"exiting due to (?:model loading|HTTP server) error", fatal=True),
     fact("load-failed", "failed to load model, '", r"failed to load model, '(?P<path>.*?)'?$", facts=texts),
+    # How every failed load of Ollama's own runner ends, before 0.30: the lines before it tell why.
+    fact(
+        "load-failed",
+        "panic: unable to load model",
+        r"panic: unable to load model: (?P<path>.*)",
+        facts=texts,
+        fatal=True,
+    ),
     fact("router", "router mode", r"starting server in router mode"),
     fact(
         "router-spawn",

@@ -38,6 +38,11 @@ _LOADED = (
     "srv  llama_server: model loaded\n",
     'time=2026-11-30T10:13:36.115Z level=INFO source=llama_server.go:1362 msg="llama-server started in 0.26 seconds"\n',
 )
+DIED = "llama-server process has terminated: signal: killed"
+_FAILED = (
+    'time=2026-11-30T10:13:36.115Z level=INFO source=sched.go:645 msg="Load failed"'
+    f' model=/root/.ollama/models/blobs/{{blob}} error="{DIED}"\n'
+)
 _FAR = "2319-03-12T18:27:48.116816Z"
 
 
@@ -233,8 +238,8 @@ class FakeApi:
         lines = [_REFUSED.format(family=model.family)] if refused else []
         lines.append(_STARTING.format(blob=model.blob_name, pool=ctx * slots, slots=slots))
         if self.ollamas.dies:
-            self._write(server, lines)
-            raise OllamaFailed("llama-server process has terminated: signal: killed")
+            self._write(server, [*lines, _FAILED.format(blob=model.blob_name)])
+            raise OllamaFailed(f"{name} could not be loaded: {DIED}", original=DIED)
         self._write(server, [*lines, *(line.format(slots=slots, ctx=ctx) for line in _LOADED)])
         self._memory(server)[model.digest] = LoadedModel(model.name, model.digest, 1000, 0, ctx, _FAR)
 

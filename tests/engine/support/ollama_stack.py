@@ -105,10 +105,15 @@ class OllamaLog:
 
     def loads(self) -> int:
         """How many loads were begun since the container was made."""
-        return sum('msg="starting llama-server"' in line or 'msg="starting runner"' in line for line in self.lines())
+        return sum('msg="starting llama-server"' in line or _is_runner(line) for line in self.lines())
 
     def refusals(self) -> int:
         return sum("does not currently support parallel requests" in line for line in self.lines())
 
     def lines(self) -> list[str]:
         return self.text().splitlines()
+
+
+def _is_runner(line: str) -> bool:
+    """Whether a model was begun to be loaded before 0.30; each start has a runner without one, which looks for GPUs."""
+    return 'msg="starting runner"' in line and " --model " in line

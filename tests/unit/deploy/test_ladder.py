@@ -16,7 +16,7 @@ from homellm.domain.ollama import ShownModel
 from homellm.domain.stack import Gpu, OllamaServer, Source
 from homellm.domain.verdicts import State
 from homellm.planning.ladder_record import read_outcomes
-from tests.fakes.ollama import stored
+from tests.fakes.ollama import DIED, stored
 from tests.unit.deploy.lab import IMAGE, PORT
 from tests.unit.deploy.ollama_lab import (
     MODELS,
@@ -108,7 +108,10 @@ def test_a_trial_that_failed_is_not_remembered():
     for _ in range(2):
         report = only(lab.up(hybrid()))
         assert (report.state, report.fallback) == (State.FAILED, None)
-        assert "signal: killed" in report.problems[0].message
+        (problem,) = report.problems
+        # The log's line says what Ollama answered, word by word: it is not told twice, and its meaning is the log's.
+        assert problem.message == f"hybrid:latest could not be loaded: {DIED}"
+        assert (problem.id, "Something killed the runner" in problem.hint) == ("out-of-memory", True)
     lab.ollamas.dies = False
     assert only(lab.up(hybrid())).state is State.VERIFIED
 

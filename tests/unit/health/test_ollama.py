@@ -192,6 +192,37 @@ def test_ollamas_own_crash_is_told() -> None:
     assert logs.problem_ids(summary) == ["server-crashed"]
 
 
+def test_a_file_that_a_runner_of_0_24_cannot_read_is_no_crash_of_ollama() -> None:
+    """Its runner ends every failed load by a panic (seen at 0.24.0); what it could not read stands before that."""
+    path = f"/root/.ollama/models/blobs/{blob('a')}"
+    reason = "error loading model: missing tensor 'output_norm'"
+    log = (
+        CONFIG
+        + f'{STAMP}msg="starting runner" cmd="/usr/bin/ollama runner --model {path} --port 1"\n'
+        + f"llama_model_load: {reason}\nllama_model_load_from_file_impl: failed to load model\n"
+        + f"panic: unable to load model: {path}\n\ngoroutine 26 [running]:\n"
+        + f'{STAMP}msg="llama runner terminated" error="exit status 2"\n'
+        + f'{STAMP}msg="Load failed" model={path} error="llama runner process has terminated: {reason}\\npanic:"\n'
+    )
+    summary = logs.read(log)
+    assert logs.problem_ids(summary) == ["blob-incompatible"]
+    assert "This Ollama cannot read the file" in summary.problems[0].hint
+    assert [load.ready for load in summary.loads] == [False]
+    bare = "".join(line + "\n" for line in log.splitlines() if "tensor" not in line)
+    assert (logs.problem_ids(logs.read(bare)), logs.read(bare).loads[0].ready) == ([], False)
+
+
+def test_what_the_last_load_died_of_comes_last() -> None:
+    """Whoever was just told that a load failed looks there for the reason."""
+    unknown = "llama_model_load: error loading model: unknown model architecture: 'x'\n"
+    corrupt = "llama_model_load: error loading model: tensor 'a' data is not within the file bounds\n"
+    bad = start("a", 2048, 1) + unknown + start("b", 2048, 1) + corrupt
+    assert logs.problem_ids(logs.read(bad)) == ["arch-unknown", "model-corrupt"]
+    assert logs.problem_ids(logs.read(bad + start("a", 2048, 1) + unknown)) == ["model-corrupt", "arch-unknown"]
+    more = bad + start("a", 2048, 1) + unknown + start("c", 2048, 1)
+    assert logs.problem_ids(logs.read(more)) == ["model-corrupt", "arch-unknown"]
+
+
 def test_a_restart_of_the_server_forgets_problems_and_keeps_the_loads() -> None:
     first = CONFIG + REFUSED + start("a", 2048, 1) + slots(1, 2048) + STARTED
     summary = logs.read(first + CONFIG + start("b", 6144, 3) + slots(3, 2048) + STARTED)

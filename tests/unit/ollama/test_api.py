@@ -99,6 +99,14 @@ class TestLoading:
         assert error.value.status == 500
         assert str(error.value).count("tensor 'token_embd_norm.weight' not found") == 1
 
+    def test_the_bare_end_of_a_runner_of_0_24_says_nothing(self, ollama: OllamaClient, recorded: Replay) -> None:
+        said = "llama runner process has terminated: error loading model: missing tensor 'output_norm.weight'"
+        request = {"model": "x", "keep_alive": -1, "stream": False}
+        recorded.extra.append(_answer("/api/generate", request, json.dumps({"error": f"{said}\npanic:"}), 500))
+        with pytest.raises(OllamaFailed) as error:
+            ollama.load("x").run()
+        assert str(error.value).splitlines()[0] == f"Ollama was asked to load a model: x could not be loaded: {said}."
+
     @pytest.mark.parametrize(
         ("status", "text", "id"),
         [
