@@ -1,9 +1,12 @@
-"""homellm in a process that sends itself a signal at one call of the engine: `python halting.py WHERE ARGUMENTS…`.
+"""homellm in a process that sends itself a signal at one call of an adapter: `python halting.py WHERE ARGUMENTS…`.
 
-WHERE is `METHOD:N:WHEN:SIGNAL`: at the N-th call of that method of the engine adapter (`post`: of the one that asks
-llama-servers), `before` or `after` its effect, the process gets that signal. SIGKILL ends it there; SIGINT is Ctrl-C,
-and it goes on as homellm decides; after SIGSTOP it stands still until SIGCONT. Calls about probes, the throwaway
-containers that ask an image for its flags, are not counted.
+WHERE is `METHOD:N:WHEN:SIGNAL`: at the N-th call of that method of the engine adapter, `before` or `after` its effect,
+the process gets that signal. SIGKILL ends it there; SIGINT is Ctrl-C, and it goes on as homellm decides; after SIGSTOP
+it stands still until SIGCONT. Calls about probes, the throwaway containers that ask an image for its flags, are not
+counted.
+
+Other adapters have these: `post` asks a llama-server, `upload` is told of each MiB that was sent to an Ollama (after
+Ctrl-C no more is sent until homellm gives it up, as by a slow disk), and `line` of each line of a pull or a create.
 """
 
 from __future__ import annotations
@@ -15,18 +18,33 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+#: A guard against hanging: what is waited for comes as soon as Ctrl-C is heeded.
+GIVEN_UP_S = 120
+
+
+def adapter_of(method: str) -> tuple[type, str]:
+    """The class of an adapter and its method that WHERE means."""
+    from homellm.adapters.docker_engine import DockerEngine  # noqa: PLC0415 - after the arguments are read
+    from homellm.adapters.http import HttpClient  # noqa: PLC0415
+    from homellm.adapters.ollama_api import BlobCounter  # noqa: PLC0415
+    from homellm.adapters.ollama_upload import Upload  # noqa: PLC0415
+
+    others: dict[str, tuple[type, str]] = {
+        "post": (HttpClient, "post"),
+        "upload": (Upload, "_tell"),
+        "line": (BlobCounter, "take"),
+    }
+    return others.get(method, (DockerEngine, method))
+
 
 def halt_at(where: str) -> None:
     """Put the signal in place."""
-    from homellm.adapters.docker_engine import DockerEngine  # noqa: PLC0415 - after the arguments are read
-    from homellm.adapters.http import HttpClient  # noqa: PLC0415
-
     method, number, when, name = where.split(":")
-    adapter: type = HttpClient if method == "post" else DockerEngine
-    usual: Callable[..., Any] = getattr(adapter, method)
+    adapter, attribute = adapter_of(method)
+    usual: Callable[..., Any] = getattr(adapter, attribute)
     count = itertools.count(1)
 
-    def halting(self: object, *arguments: Any, **named: Any) -> Any:
+    def halting(self: Any, *arguments: Any, **named: Any) -> Any:
         probing = any(str(argument).startswith("homellm-probe-") for argument in arguments)
         due = not probing and next(count) == int(number)
         if due and when == "before":
@@ -36,8 +54,10 @@ def halt_at(where: str) -> None:
         finally:
             if due and when == "after":
                 os.kill(os.getpid(), getattr(signal, name))
+            if due and method == "upload":
+                self._closed.wait(GIVEN_UP_S)
 
-    setattr(adapter, method, halting)
+    setattr(adapter, attribute, halting)
 
 
 if __name__ == "__main__":
