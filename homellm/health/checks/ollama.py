@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from homellm.domain.evidence import Evidence, OllamaEvidence
+from homellm.domain.evidence import Evidence, Load, OllamaEvidence
 from homellm.domain.stack import OLLAMA_PORT, Model, OllamaServer
 from homellm.domain.verdicts import Verdict
 from homellm.health.checks import device, host
@@ -25,6 +25,8 @@ _OPEN = (
     "Ollama has no key: everybody who reaches {where} can use and delete models. Set bind: 127.0.0.1, and let a proxy "
     "that asks for a key stand before it; other containers reach it through the stack's network."
 )
+#: The number of cells that a cache of llama.cpp is a multiple of (facts: n_ctx_slot).
+_CELLS = 256
 #: Ollama writes a keep-alive of for ever as a moment centuries away; a year of four digits below this is near.
 _FAR_YEAR = 2100
 
@@ -147,16 +149,32 @@ def _keep_alive(case: OllamaCase) -> Verdict | None:
 
 
 def _ctx_forced(case: OllamaCase) -> Verdict | None:
-    """No client made Ollama load the model anew with a num_ctx of its own."""
-    contexts = [load.ctx_per_slot for load in case.evidence.loads if load.ctx_per_slot is not None]
-    if not contexts:
+    """No client made Ollama load the model anew with a num_ctx of its own, since it was first loaded as declared.
+
+    What came before that belongs to another declaration: a context that was changed in the stack file, say.
+    """
+    asked, loads = case.model.ctx, case.evidence.loads
+    as_declared = [load.ctx_per_slot in (asked, _padded(asked, load)) for load in loads]
+    if True not in as_declared:
         return None
-    others = sorted({ctx for ctx in contexts if ctx != contexts[0]})
+    since = as_declared.index(True)
+    later = zip(loads[since:], as_declared[since:], strict=True)
+    others = sorted({load.ctx_per_slot for load, same in later if not same and load.ctx_per_slot is not None})
     hint = (
         f"A client asked with num_ctx {', '.join(map(str, others))}: each such request loads the model anew, and so"
         " does the next one without it. Remove num_ctx from that client."
     )
-    return judged("ctx-forced", contexts[0], others[-1] if others else contexts[0], not others, LOG, hint=hint)
+    return judged("ctx-forced", asked, others[-1] if others else asked, not others, LOG, hint=hint)
+
+
+def _padded(ctx: int, load: Load) -> int:
+    """A slot's context as llama.cpp rounds it up: the pool of all slots, and each one's share of it."""
+    slots = load.slots or 1
+    return _rounded(_rounded(ctx * slots) // slots)
+
+
+def _rounded(tokens: int) -> int:
+    return -(-tokens // _CELLS) * _CELLS
 
 
 def _port(case: OllamaCase) -> Verdict | None:
