@@ -99,7 +99,7 @@ class Bench:
         self.engine.start(made.id)
         return made.id
 
-    def until(self, condition: Callable[[], Any], what: str, within_s: float = 15.0) -> Any:
+    def until(self, condition: Callable[[], Any], what: str, within_s: float = 60.0) -> Any:
         """Wait for a condition; its value."""
         deadline = time.monotonic() + within_s
         while not (value := condition()):

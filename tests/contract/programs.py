@@ -46,10 +46,10 @@ CRASH = Program(
     "echo run; sleep 0.1; exit 3",
     Behaviour(lines=((0.0, "run\n"),), exit_at_s=0.1, exit_code=3),
 )
-#: Ignores SIGTERM and crashes by itself a little later.
+#: Ignores SIGTERM and crashes by itself later: not before somebody has sent that.
 STUBBORN = Program(
-    "trap '' TERM; echo up; sleep 1; exit 5",
-    Behaviour(lines=((0.0, "up\n"),), ready_at_s=None, exit_at_s=1.0, exit_code=5),
+    "trap '' TERM; echo up; sleep 5; exit 5",
+    Behaviour(lines=((0.0, "up\n"),), ready_at_s=None, exit_at_s=5.0, exit_code=5),
 )
 #: Takes memory until the kernel ends that, and lives on for a moment: at its very end the engine may miss the why.
 HOG = Program(

@@ -70,7 +70,7 @@ class TestStartRefused:
             assert problem(error) == "port-taken"
             assert str(PORT) in str(error.value)
         bench.engine.kill(holder, "SIGKILL")
-        bench.engine.wait(holder, 10)
+        bench.engine.wait(holder, 60)
         bench.engine.start(waiting.id)
 
     def test_a_port_of_a_program_of_the_host(self, bench: Bench) -> None:
@@ -84,7 +84,7 @@ class TestStartRefused:
     def test_a_container_that_ran_before_keeps_its_code_and_gets_the_reason(self, bench: Bench) -> None:
         ref = bench.start(DEAF, **published("127.0.0.1"))
         bench.engine.kill(ref, "SIGKILL")
-        bench.engine.wait(ref, 10)
+        bench.engine.wait(ref, 60)
         bench.start(DEAF, **published("127.0.0.1"))
         with pytest.raises(EngineRefused):
             bench.engine.start(ref)
@@ -108,7 +108,7 @@ class TestPorts:
         assert container
         assert container.ports == (("127.0.0.1", PORT, 8080),)
         bench.engine.kill(ref, "SIGKILL")
-        bench.engine.wait(ref, 10)
+        bench.engine.wait(ref, 60)
         assert mine() == set()
 
     def test_a_binding_of_a_port_that_is_not_exposed_publishes_nothing(self, bench: Bench) -> None:
@@ -162,7 +162,7 @@ class TestNetworks:
             bench.engine.connect_network(two, ref, ())
         assert problem(error) == "already-connected"
         bench.engine.kill(ref, "SIGKILL")
-        bench.engine.wait(ref, 10)
+        bench.engine.wait(ref, 60)
         bench.engine.remove_network(two)  # a stopped container does not hold it
         with pytest.raises(EngineRefused) as error:
             bench.engine.start(ref)

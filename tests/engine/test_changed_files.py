@@ -85,7 +85,7 @@ class TestARealServer:
     def test_what_a_restart_has_loaded_is_as_declared(self, cli, file, smollm2, port, docker_api, prefix):
         put(file, smollm2)
         docker_api.restart(f"{prefix}-m", timeout=10)
-        wait_for(lambda: status(port, "/health") == 200, "the server to serve again", timeout_s=60)
+        wait_for(lambda: status(port, "/health") == 200, "the server to serve again")
         assert (up(cli), width(port)) == ((0, False), SMOL)
         assert files_of(cli("check", "--format", "json"))["verdict"] == "pass"
         file.touch()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,12 +90,9 @@ def test_what_was_cut_off_is_gone_on_from(cli, declare, hub, docker_api, prefix,
     begun = next(iter(cached(cli).glob("blobs/*.incomplete")))
     half = tiny_lfm2.stat().st_size // 2
     wait_for(lambda: begun.stat().st_size == half, "half of the model is here")
-    sent = time.monotonic()
-    running.signal(number)
-    result = running.finish(timeout_s=10)
-    if number == signal.SIGINT:
-        assert result.code == 130, result
-        assert time.monotonic() - sent < 2.5  # two seconds, and the interpreter's own end
+    running.signal(number)  # the hub still holds back the rest: who waited for it would never end
+    result = running.finish()
+    assert result.code == (130 if number == signal.SIGINT else -signal.SIGKILL), result
     assert whole(cli) == []
     assert docker_api.containers(all=True, filters={"name": prefix}) == []
     assert begun.stat().st_size == half

@@ -6,7 +6,9 @@ import signal
 
 import pytest
 
+from tests.engine.support import gate
 from tests.engine.support.asking import get, status
+from tests.engine.support.gate import Gate
 from tests.engine.support.ports import free_port
 from tests.engine.support.wait import wait_for
 
@@ -30,27 +32,38 @@ def state(result):
     return model["state"], [error["id"] for error in result.json["errors"]]
 
 
-def test_ctrl_c_ends_a_check_while_its_request_is_under_way(cli, declare, port):
+def brought_up(cli, docker_api, prefix):
+    """Its gate, which was open while `up` proved it."""
+    running = cli.start("up")
+    Gate(docker_api, f"{prefix}-m.next").open()
+    assert (up := running.finish()).code == 0, up
+    return Gate(docker_api, f"{prefix}-m")
+
+
+def test_ctrl_c_ends_a_check_while_its_request_is_under_way(cli, declare, docker_api, prefix, port):
     def at_work():
         return any(slot["is_processing"] for slot in get(port, "/slots"))
 
-    declare(INSTANT_CHAT_S="10")
-    assert (up := cli("up")).code == 0, up
+    declare(INSTANT_CHAT_WHEN=gate.PATH)
+    answers = brought_up(cli, docker_api, prefix)
+    answers.shut()
     running = cli.start("check")
     wait_for(at_work, "the request of the check")
     running.signal(signal.SIGINT)
-    assert running.finish(timeout_s=8).code == 130
+    assert running.finish().code == 130
     assert at_work()
 
 
 def test_a_check_right_after_a_restart_says_that_it_loads_and_spoils_nothing(cli, declare, docker_api, prefix, port):
-    declare(INSTANT_READY_AFTER_S="4")
-    assert (up := cli("up")).code == 0, up
+    declare(INSTANT_READY_WHEN=gate.PATH)
+    loads = brought_up(cli, docker_api, prefix)
+    loads.shut()
     docker_api.restart(f"{prefix}-m", timeout=5)
     wait_for(lambda: status(port, "/health") == 503, "the server to load")
     early = cli("check", "--format", "json")
     assert (early.code, *state(early)) == (4, "starting", ["starting"]), early
     assert state(cli("ps", "--format", "json"))[0] == "unverified"
+    loads.open()
     wait_for(lambda: status(port, "/health") == 200, "the server to be ready")
     late = cli("check", "--format", "json")
     assert (late.code, *state(late)) == (0, "verified", []), late

@@ -70,7 +70,7 @@ def test_a_memory_limit_kills_the_child_and_not_the_container(run_ollama, store_
 
 
 def test_one_model_at_a_time_and_its_end(serve, store_with, smollm2, tiny_lfm2, real_shapes):
-    env = {"OLLAMA_MAX_LOADED_MODELS": "1", "OLLAMA_KEEP_ALIVE": "2s", "OLLAMA_CONTEXT_LENGTH": "x1"}
+    env = {"OLLAMA_MAX_LOADED_MODELS": "1", "OLLAMA_KEEP_ALIVE": "8s", "OLLAMA_CONTEXT_LENGTH": "x1"}
     server = serve(store_with({"smol": smollm2, "lfm2": tiny_lfm2}), **env)
     for name in ("smol", "lfm2"):
         assert server.ask("/api/generate", {"model": name, "stream": False})[0] == 200
@@ -100,7 +100,7 @@ def test_contexts_and_flags_reach_the_child(run_ollama, store_with, smollm2, rea
 
 
 def test_a_full_queue_is_told(serve, store_with, smollm2, tiny_lfm2, real_shapes):
-    server = serve(store_with({"smol": smollm2, "lfm2": tiny_lfm2}), OLLAMA_MAX_QUEUE="1", STANDIN_LOAD_DELAY_S="2")
+    server = serve(store_with({"smol": smollm2, "lfm2": tiny_lfm2}), OLLAMA_MAX_QUEUE="1", STANDIN_LOAD_DELAY_S="5")
     answers = []
 
     def ask(number):
@@ -122,7 +122,7 @@ def test_a_full_queue_is_told(serve, store_with, smollm2, tiny_lfm2, real_shapes
 def test_a_client_that_hangs_up(serve, store_with, smollm2, tiny_lfm2, ollama_registry, real_shapes):
     """While it loads the load is given up, while it generates the slot is free again, while it pulls the part stays."""
     store = store_with({"smol": smollm2})
-    server = serve(store, STANDIN_LOAD_DELAY_S="1")
+    server = serve(store, STANDIN_LOAD_DELAY_S="5")
     hang_up(server, "/api/generate", {"model": "smol"}, lambda: "starting llama-server" in server.log())
     wait_for(lambda: "Load failed" in server.log(), "the load to be given up")
     assert "client connection closed before llama-server finished loading, aborting load" in server.log()
@@ -174,7 +174,7 @@ def test_a_store_that_cannot_be_written(docker_api, ollama_image, prefix, tmp_pa
         ollama_image, name=f"{prefix}-ro", environment={"OLLAMA_NO_CLOUD": "1"}, host_config=config
     )["Id"]
     docker_api.start(container)
-    assert docker_api.wait(container, timeout=30)["StatusCode"] == 1
+    assert docker_api.wait(container, timeout=120)["StatusCode"] == 1
     said = docker_api.logs(container).decode()
     # The configuration is not in that recording.
     lines = {shape for shape in spoken(said) if '"server config"' not in shape}

@@ -172,7 +172,7 @@ class TestSettings:
         declare(sleep_idle="1s")
         up(cli)
         for verb in ("check", "up"):
-            wait_for(lambda: get(port, "/props")["is_sleeping"], "the server to sleep", timeout_s=60)
+            wait_for(lambda: get(port, "/props")["is_sleeping"], "the server to sleep")
             _, checks = only(cli(verb, "--format", "json"))
             assert {checks[gate]["verdict"] for gate in ("ready", "slots", "ctx", "api")} == {"pass"}
         assert "exiting sleeping state" in docker_api.logs(f"{prefix}-smol").decode()

@@ -12,6 +12,7 @@ import pytest
 
 from homellm.adapters.docker_engine import connect
 from homellm.adapters.host import LinuxHost
+from tests.engine.support import gate
 from tests.engine.support.asking import get, post, status
 from tests.engine.support.ports import free_port
 from tests.engine.support.wait import wait_for
@@ -51,7 +52,7 @@ def record_of(docker_api, name):
 def restart_by_hand(docker_api, name, port):
     """`docker restart`, until it serves again; what inspect then says of its run."""
     docker_api.restart(name, timeout=10)
-    wait_for(lambda: status(port, "/health") == 200, f"{name} to serve again", timeout_s=60)
+    wait_for(lambda: status(port, "/health") == 200, f"{name} to serve again")
     return docker_api.inspect_container(name)["State"]
 
 
@@ -235,11 +236,19 @@ def test_a_record_that_is_read_on_the_spot_is_the_one_that_the_engine_gives(
 def test_up_waits_for_a_server_that_somebody_restarted(cli, stack_file, instant_image, tiny_lfm2, docker_api, prefix):
     """It runs as declared and still loads: there is nothing to do but to wait, and then to prove it."""
     model = {"source": f"gguf:{tiny_lfm2}", "image": instant_image, "parallel": 2, "ctx": 512, "port": free_port()}
-    stack_file({"m": model | {"env": {"INSTANT_READY_AFTER_S": "5"}}})
-    assert cli("up").code == 0
+    stack_file({"m": model | {"env": {"INSTANT_READY_WHEN": gate.PATH, "INSTANT_TALK_WHILE_LOADING": "1"}}})
+    first = cli.start("up")
+    gate.Gate(docker_api, f"{prefix}-m.next").open()
+    assert first.finish().code == 0
+    loads = gate.Gate(docker_api, f"{prefix}-m")
+    loads.shut()
     docker_api.restart(f"{prefix}-m", timeout=10)
     started = docker_api.inspect_container(f"{prefix}-m")["State"]["StartedAt"]
-    result = cli("up", "--format", "json")
+    waiting = cli.start("up")
+    waiting.wait_for_text("loading")
+    loads.open()
+    assert (up := waiting.finish()).code == 0, up
+    result = cli("check", "--format", "json")
     assert set(told(checks(result), "verdict", ("ready", "slots", "ctx", "api")).values()) == {"pass"}
     assert docker_api.inspect_container(f"{prefix}-m")["State"]["StartedAt"] == started
     assert record_of(docker_api, f"{prefix}-m")["started_at"] == started

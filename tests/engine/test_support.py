@@ -47,7 +47,7 @@ class Server:
             return 0, str(error)
 
     def ready(self):
-        wait_for(lambda: self.get("/health")[0] == 200, f"{self.name} to be ready; log: {self.log()}", 60)
+        wait_for(lambda: self.get("/health")[0] == 200, f"{self.name} to be ready; log: {self.log()}")
         return self
 
     def state(self):

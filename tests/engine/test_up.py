@@ -29,7 +29,7 @@ def declare(stack_file, llama_image, smollm2, port):
 
 
 def props(port):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/props", timeout=10) as reply:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/props", timeout=60) as reply:
         return json.load(reply)
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from tests.engine.support.ollama_stack import CTX, SLOTS, by_name, chat
 from tests.engine.support.sweep import leftovers
-from tests.engine.support.wait import wait_for
 
 REFUSED = 'msg="model architecture does not currently support parallel requests" architecture=lfm2'
 
 
 def props(port):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/props", timeout=10) as reply:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/props", timeout=60) as reply:
         seen = json.load(reply)
     return seen["total_slots"], seen["default_generation_settings"]["n_ctx"]
 
@@ -22,6 +21,7 @@ def props(port):
 def test_the_hybrid_moves_and_the_plain_one_stays(canary, ollama_log, docker_api, prefix, smollm2):
     canary.store.add("smol", smollm2)
     canary.both("smol")
+    begun = datetime.now(UTC).replace(microsecond=0)
     result = canary.up()
     assert result.code == 0, result
     models = by_name(result)
@@ -43,8 +43,7 @@ def test_the_hybrid_moves_and_the_plain_one_stays(canary, ollama_log, docker_api
     assert fallback["line"] in ollama_log.lines()
     assert REFUSED in fallback["line"]
     assert "asked Ollama 0.33.0 for 3 slots, got 1: architecture lfm2" in fallback["reason"]
-    now = datetime.now(UTC)
-    assert now - timedelta(minutes=2) < datetime.fromisoformat(fallback["since"]) <= now
+    assert begun <= datetime.fromisoformat(fallback["since"]) <= datetime.now(UTC)
 
     # The same from witnesses that share no code with homellm.
     assert props(canary.moved_port) == (SLOTS, CTX)
@@ -136,7 +135,7 @@ def test_a_client_that_loads_a_moved_model_in_ollama_again_is_told(canary, docke
     up = canary.up()
     assert up.code == 0, up
     assert canary.ask_ollama("/api/ps")["models"] == []
-    assert wait_for(lambda: canary.cli("check").code == 0, "check to pass", 1)
+    assert (checked := canary.cli("check")).code == 0, checked
 
 
 def started_at(api, prefix):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.support.ollama_stack import SLOTS, Canary, OllamaLog, by_name
-from tests.engine.support.wait import wait_for
+from tests.engine.support.wait import GUARD_S, wait_for
 
 HALTING = Path(__file__).parents[1] / "support" / "halting.py"
 
@@ -39,10 +39,10 @@ def restart_at(where, engine, cli):
         command, cwd=cli.folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         try:
-            wait_for(lambda: stopped(process.pid), f"homellm to stand still at {where}", 90)
+            wait_for(lambda: stopped(process.pid), f"homellm to stand still at {where}")
             engine.restart()
             process.send_signal(signal.SIGCONT)
-            out, err = process.communicate(timeout=180)
+            out, err = process.communicate(timeout=GUARD_S)
         finally:
             process.kill()
     return process.returncode, (out + err).decode()

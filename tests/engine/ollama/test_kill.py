@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.engine.support.ollama_stack import SLOTS, by_name, chat
 from tests.engine.support.sweep import leftovers
-from tests.engine.support.wait import wait_for
+from tests.engine.support.wait import GUARD_S, wait_for
 
 HALTING = Path(__file__).parents[1] / "support" / "halting.py"
 
@@ -42,7 +41,7 @@ def halted(cli, where):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=GUARD_S,
         check=False,
     )
 
@@ -88,14 +87,13 @@ def test_ctrl_c(on_rung, docker_api, prefix, rung, where):
     settled(canary, docker_api, prefix, rung)
 
 
-def test_ctrl_c_while_ollama_loads_is_quick(canary, ollama_log, docker_api, prefix):
-    canary.env = {"STANDIN_LOAD_DELAY_S": "60"}
+def test_ctrl_c_while_ollama_loads_does_not_wait_for_it(canary, ollama_log, docker_api, prefix):
+    canary.env = {"STANDIN_LOAD_DELAY_S": "600"}
     canary.declare("hybrid", port=canary.moved_port)
     canary.file()
     running = canary.cli.start("up")
-    wait_for(lambda: "loading, by Ollama" in running.stdout + running.stderr and ollama_log.loads(), "the load", 60)
+    wait_for(lambda: "loading, by Ollama" in running.stdout + running.stderr and ollama_log.loads(), "the load")
     running.signal(2)
-    begun = time.monotonic()
-    assert running.finish(20).code == 130
-    assert time.monotonic() - begun < 5
+    assert running.finish().code == 130
+    assert ollama_log.loads() == 1
     assert leftovers(docker_api, prefix) == [f"homellm-{prefix}", f"{prefix}-main"]

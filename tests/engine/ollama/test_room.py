@@ -50,7 +50,7 @@ def test_ollamas_copy_goes_first_where_two_do_not_fit(canary, machine, make_inst
     )
     assert in_ollama(canary) == kept
     running.signal(signal.SIGINT)
-    assert running.finish(30).code == 130
+    assert running.finish().code == 130
 
 
 def test_it_comes_back_when_the_successor_fails(

@@ -20,7 +20,7 @@ def post(port: int, path: str, body: dict[str, Any], *, key: str = "", timeout_s
 def status(port: int, path: str, *, key: str = "") -> int:
     """The HTTP status of a GET; 0 when nobody answers."""
     try:
-        get(port, path, key=key, timeout_s=10)
+        get(port, path, key=key)
     except urllib.error.HTTPError as error:
         with error:
             return error.code

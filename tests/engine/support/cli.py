@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.engine.support.wait import wait_for
+from tests.engine.support.wait import GUARD_S, wait_for
 
 #: What of this process's environment homellm must not see in a test.
 HIDDEN = ("HOMELLM_", "CI", "COLUMNS", "NO_COLOR", "FORCE_COLOR", "PYTHONWARNINGS")
@@ -51,7 +51,7 @@ class Running:
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
-    def finish(self, timeout_s: float = 60) -> Result:
+    def finish(self, timeout_s: float = GUARD_S) -> Result:
         """Wait for its end; one that does not end is killed, and the test fails with what it had said."""
         try:
             code = self.process.wait(timeout_s)
@@ -62,7 +62,7 @@ class Running:
             ) from None
         return Result(code, self.stdout, self.stderr)
 
-    def wait_for_text(self, text: str, timeout_s: float = 30) -> None:
+    def wait_for_text(self, text: str, timeout_s: float = GUARD_S) -> None:
         """Wait until the text stands in its output."""
         wait_for(lambda: text in self.stdout + self.stderr, f"{text!r} in the output", timeout_s)
 
@@ -83,14 +83,24 @@ class Cli:
         self.env = dict(env or {})
         self._started: list[Running] = []
 
-    def __call__(self, *arguments: str | Path, timeout_s: float = 120, env: Mapping[str, str] | None = None) -> Result:
+    def __call__(
+        self, *arguments: str | Path, timeout_s: float = GUARD_S, env: Mapping[str, str] | None = None
+    ) -> Result:
         """Run to the end."""
         return self.start(*arguments, env=env).finish(timeout_s)
 
-    def start(self, *arguments: str | Path, env: Mapping[str, str] | None = None) -> Running:
-        """Start, and go on. Output goes to files, so that nothing blocks however much it says."""
+    def start(
+        self,
+        *arguments: str | Path,
+        env: Mapping[str, str] | None = None,
+        program: Sequence[str] = ("-m", "homellm"),
+    ) -> Running:
+        """Start, and go on. Output goes to files, so that nothing blocks however much it says.
+
+        `program` are the words for Python before the arguments.
+        """
         logs = Path(tempfile.mkdtemp(prefix="cli-", dir=self.folder))
-        command = [*self.enter, sys.executable, "-m", "homellm", *map(str, arguments)]
+        command = [*self.enter, sys.executable, *program, *map(str, arguments)]
         with (logs / "stdout").open("wb") as out, (logs / "stderr").open("wb") as err:
             process = subprocess.Popen(
                 command,

@@ -2,8 +2,8 @@
 
 WHERE is `METHOD:N:WHEN:SIGNAL`: at the N-th call of that method of the engine adapter, `before` or `after` its effect,
 the process gets that signal. SIGKILL ends it there; SIGINT is Ctrl-C, and it goes on as homellm decides; after SIGSTOP
-it stands still until SIGCONT. Calls about probes, the throwaway containers that ask an image for its flags, are not
-counted.
+it stands still until SIGCONT. With HANG in the place of a signal that call alone never comes back, and `halted` is said
+on stderr. Calls about probes, the throwaway containers that ask an image for its flags, are not counted.
 
 Other adapters have these: `post` asks a llama-server, `upload` is told of each MiB that was sent to an Ollama (after
 Ctrl-C no more is sent until homellm gives it up, as by a slow disk), and `line` of each line of a pull or a create.
@@ -15,6 +15,7 @@ import itertools
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -48,16 +49,24 @@ def halt_at(where: str) -> None:
         probing = any(str(argument).startswith("homellm-probe-") for argument in arguments)
         due = not probing and next(count) == int(number)
         if due and when == "before":
-            os.kill(os.getpid(), getattr(signal, name))
+            _halt(name)
         try:
             return usual(self, *arguments, **named)
         finally:
             if due and when == "after":
-                os.kill(os.getpid(), getattr(signal, name))
+                _halt(name)
             if due and method == "upload":
                 self._closed.wait(GIVEN_UP_S)
 
     setattr(adapter, attribute, halting)
+
+
+def _halt(name: str) -> None:
+    if name == "HANG":
+        sys.stderr.write("halted\n")
+        sys.stderr.flush()
+        threading.Event().wait()
+    os.kill(os.getpid(), getattr(signal, name))
 
 
 if __name__ == "__main__":

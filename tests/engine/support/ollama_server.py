@@ -42,7 +42,7 @@ class OllamaServer:
         api.start(self.id)
 
     def ready(self) -> "OllamaServer":
-        wait_for(lambda: self.ask("/api/version")[0] == 200, f"{self.name} to answer; log: {self.log()}", 60)
+        wait_for(lambda: self.ask("/api/version")[0] == 200, f"{self.name} to answer; log: {self.log()}")
         return self
 
     def ask(self, path: str, body: Any = None, timeout_s: float = 120) -> tuple[int, Any]:

@@ -43,7 +43,7 @@ def unless_gone(remove: Callable[[], object], what: str) -> None:
             return False
         return True
 
-    wait_for(gone, f"the removal of {what}", 60)
+    wait_for(gone, f"the removal of {what}")
 
 
 @contextmanager

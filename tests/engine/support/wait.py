@@ -7,9 +7,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PAUSE_S = 0.05
+#: A limit keeps a suite from hanging and proves nothing: it is far above what any machine needs.
+GUARD_S = 240.0
 
 
-def wait_for(condition: Callable[[], T | None], what: str, timeout_s: float = 30) -> T:
+def wait_for(condition: Callable[[], T | None], what: str, timeout_s: float = GUARD_S) -> T:
     """The first true value of `condition`; fails with `what` and its last value after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
     while True:

@@ -152,7 +152,7 @@ class TestOddEngines:
         listener = Listener(default_socket, None)
         before = time.monotonic()
         name, message, hint = refused({}, tmp_path, timeout_s=0.3)
-        assert 0.3 <= time.monotonic() - before < 5
+        assert 0.3 <= time.monotonic() - before < 60
         listener.close()
         assert name == "engine-silent"
         assert f"unix://{default_socket} does not answer: nothing came within 0.3 s" in message

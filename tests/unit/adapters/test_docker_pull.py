@@ -26,7 +26,7 @@ class Connection:
     def lines(self) -> Iterator[Mapping[str, object]]:
         yield from self._lines
         if self._hangs:
-            assert self.closed.wait(10)
+            assert self.closed.wait(60)
 
     def close(self) -> None:
         self.closed.set()
@@ -137,18 +137,18 @@ class TestClose:
 
         def connect() -> Connection:
             asking.set()
-            assert answered.wait(10)
+            assert answered.wait(60)
             return late
 
         pull = Pull(REF, connect, lambda: False)
         thread, seen = self.read(pull)
-        assert asking.wait(5)
+        assert asking.wait(60)
         pull.close()
-        thread.join(5)
+        thread.join(60)
         assert not thread.is_alive()
         assert seen == []
         answered.set()
-        assert late.closed.wait(5)  # the answer that comes after all is hung up on
+        assert late.closed.wait(60)  # the answer that comes after all is hung up on
 
     def test_while_it_waits_for_the_next_try(self) -> None:
         engine = Engine(*[NO_ANSWER] * 3)
@@ -164,7 +164,7 @@ class TestClose:
         frames = iter(Engine(connection).pull())
         next(frames)
         del frames
-        assert connection.closed.wait(5)
+        assert connection.closed.wait(60)
 
 
 class TestLayers:

@@ -31,19 +31,19 @@ def _look(data: bytes) -> None:
 
 
 @given(st.binary(max_size=400))
-@settings(max_examples=150, deadline=2000)
+@settings(max_examples=150, deadline=60_000)
 def test_any_bytes(data: bytes) -> None:
     _look(data)
 
 
 @given(st.binary(max_size=400), st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1), st.sampled_from([2, 3]))
-@settings(max_examples=150, deadline=2000)
+@settings(max_examples=150, deadline=60_000)
 def test_any_bytes_after_a_good_beginning(data: bytes, tensors: int, keys: int, version: int) -> None:
     _look(b"GGUF" + struct.pack("<IQQ", version, tensors, keys) + data)
 
 
 @given(st.data())
-@settings(max_examples=300, deadline=2000)
+@settings(max_examples=300, deadline=60_000)
 def test_a_good_file_with_eight_bytes_overwritten(data: st.DataObject) -> None:
     at = data.draw(st.integers(4, HEADER - 8))
     number = data.draw(st.one_of(st.integers(0, 2**64 - 1), st.sampled_from([0, 1, 2**31, 2**60, 2**63, 2**64 - 1])))
@@ -51,6 +51,6 @@ def test_a_good_file_with_eight_bytes_overwritten(data: st.DataObject) -> None:
 
 
 @given(st.integers(0, len(GOOD)))
-@settings(max_examples=100, deadline=2000)
+@settings(max_examples=100, deadline=60_000)
 def test_a_good_file_cut_anywhere(size: int) -> None:
     _look(GOOD[:size])

@@ -89,38 +89,38 @@ def url() -> Iterator[str]:
 
 
 def test_get_with_a_query_and_without_a_key(url: str) -> None:
-    reply = HttpClient().get(f"{url}/props?x=1", timeout_s=5)
+    reply = HttpClient().get(f"{url}/props?x=1", timeout_s=60)
     assert (reply.status, json.loads(reply.body), reply.error) == (200, {"auth": None}, "")
 
 
 def test_a_key_is_sent_as_a_bearer_token(url: str) -> None:
-    reply = HttpClient().get(f"{url}/props?x=1", timeout_s=5, api_key="abc")
+    reply = HttpClient().get(f"{url}/props?x=1", timeout_s=60, api_key="abc")
     assert json.loads(reply.body) == {"auth": "Bearer abc"}
 
 
 def test_post_sends_json(url: str) -> None:
-    reply = HttpClient().post(f"{url}/v1/chat/completions", {"model": "é", "n": 1}, timeout_s=5)
+    reply = HttpClient().post(f"{url}/v1/chat/completions", {"model": "é", "n": 1}, timeout_s=60)
     assert json.loads(reply.body) == {"type": "application/json", "got": {"model": "é", "n": 1}}
 
 
 def test_an_error_status_is_an_answer(url: str) -> None:
-    reply = HttpClient().get(f"{url}/loading", timeout_s=5)
+    reply = HttpClient().get(f"{url}/loading", timeout_s=60)
     assert (reply.status, reply.error) == (503, "")
     assert b"Loading model" in reply.body
 
 
 def test_a_redirect_is_not_followed(url: str) -> None:
-    assert HttpClient().get(f"{url}/moved", timeout_s=5).status == 302
+    assert HttpClient().get(f"{url}/moved", timeout_s=60).status == 302
 
 
 def test_the_proxies_of_the_environment_are_not_used(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
-    assert HttpClient().get(f"{url}/props?x=1", timeout_s=5).status == 200
+    assert HttpClient().get(f"{url}/props?x=1", timeout_s=60).status == 200
 
 
 def test_a_body_of_the_limit_is_read_whole_and_a_longer_one_is_cut_and_called_so(url: str) -> None:
-    full, huge = (HttpClient().get(f"{url}/{path}", timeout_s=5) for path in ("full", "huge"))
+    full, huge = (HttpClient().get(f"{url}/{path}", timeout_s=60) for path in ("full", "huge"))
     assert (full.status, len(full.body), full.error) == (200, BODY_LIMIT_BYTES, "")
     assert (huge.status, len(huge.body)) == (200, BODY_LIMIT_BYTES)
     assert "longer than 1048576 bytes" in huge.error
@@ -138,7 +138,7 @@ def test_a_server_that_does_not_end_its_answer_is_left_after_the_timeout(url: st
     [("/cut", "ended in the middle"), ("/gone", "closed the connection")],
 )
 def test_a_connection_that_ends_early(url: str, path: str, words: str) -> None:
-    reply = HttpClient().get(url + path, timeout_s=5)
+    reply = HttpClient().get(url + path, timeout_s=60)
     assert (reply.status, reply.body) == (0, b"")
     assert words in reply.error
 
@@ -147,7 +147,7 @@ def test_nobody_listens() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-        reply = HttpClient().get(f"http://127.0.0.1:{port}/health", timeout_s=5)
+        reply = HttpClient().get(f"http://127.0.0.1:{port}/health", timeout_s=60)
     assert (reply.status, reply.body) == (0, b"")
     assert "Connection refused" in reply.error
 
@@ -160,7 +160,7 @@ def test_what_is_no_url_is_an_answer_too(bad: str) -> None:
 
 
 def test_a_key_that_no_header_carries_is_not_repeated_in_the_error(url: str) -> None:
-    reply = HttpClient().get(f"{url}/props?x=1", timeout_s=5, api_key="s3cret\r\nX: y")
+    reply = HttpClient().get(f"{url}/props?x=1", timeout_s=60, api_key="s3cret\r\nX: y")
     assert reply.status == 0
     assert reply.error
     assert "s3cret" not in reply.error

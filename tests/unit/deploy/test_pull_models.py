@@ -151,7 +151,7 @@ class TestUp:
         pulling = lambda: [one for one in list(lab.events) if isinstance(one, Progress) and one.done_bytes]  # noqa: E731
         wait_for(pulling, "the pull is under way")
         scope.cancel()
-        runner.join(2)
+        runner.join(60)
         assert not runner.is_alive()
         assert reports[0].exit_code is ExitCode.INTERRUPTED
         assert lab.hub.here == {}
@@ -172,7 +172,7 @@ class TestUp:
         runner.start()
         wait_for(lambda: lab.hub.asked, "the hub is asked")
         scope.cancel()
-        runner.join(2)
+        runner.join(60)
         lab.hub.silent.set()
         assert raised
 

@@ -72,7 +72,7 @@ class TestClock:
         clock.advance(0.5)
         assert engine.find_container("aa").running  # type: ignore[union-attr]
         clock.advance(0.6)
-        thread.join(5)
+        thread.join(60)
         assert waited == [3]
 
     def test_a_time_limit_passes_at_once(self, state: FakeState) -> None:
@@ -137,7 +137,7 @@ class TestKill:
         thread = threading.Thread(target=read, daemon=True)
         thread.start()
         engine.die()
-        thread.join(5)
+        thread.join(60)
         assert len(ended) == 1
 
     def test_a_probe_dies_between_its_own_calls(self, state: FakeState) -> None:
@@ -264,7 +264,7 @@ class TestDaemonRestart:
         thread = threading.Thread(target=lambda: frames.extend(stream), daemon=True)
         thread.start()
         state.daemon_restart()
-        thread.join(5)
+        thread.join(60)
         assert not thread.is_alive()
 
 

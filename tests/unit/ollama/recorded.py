@@ -91,4 +91,4 @@ def replaying() -> Iterator[Replay]:
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(5)
+        thread.join(60)

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #define REQUEST_BYTES 65536
-#define PATIENCE_S 5
+#define PATIENCE_S 60
+#define TICK_US 20000
 
 int listen_on(const struct options *options)
 {
@@ -77,18 +78,23 @@ static bool authorized(const char *request, const char *key)
 }
 
 /* Takes a slot, waiting for a free one, for as long as a chat takes; the status that the chat ends with. */
-static int chat_in_a_slot(const struct options *options)
+static int chat_in_a_slot(const struct options *options, bool short_one)
 {
+    int ticket = short_one ? 0 : come_for_company();
     int id = take_slot(options);
     bool alone = busy_slots() < 2;
-    usleep((useconds_t)(knob_number("INSTANT_CHAT_S", 0) * 1e6));
+    if (!short_one && knob("INSTANT_CHAT_LOOKS"))
+        await_looks(options, ticket, (int)knob_number("INSTANT_CHAT_LOOKS", 0));
+    while (!knob_allows("INSTANT_CHAT_WHEN"))
+        usleep(TICK_US);
     give_slot_back(id);
     return (int)knob_number(alone ? "INSTANT_CHAT_STATUS" : "INSTANT_CHAT_STATUS_OF_SEVERAL", 200);
 }
 
-static void chat(int connection, const struct options *options)
+static void chat(int connection, const char *request, const struct options *options)
 {
-    int status = chat_in_a_slot(options);
+    const char *tokens = strstr(request, "\"max_tokens\": ");
+    int status = chat_in_a_slot(options, tokens && atoi(tokens + 14) == 1);
     if (status != 200) {
         refuse(connection, status, "made to fail", "server_error");
         return;
@@ -112,6 +118,7 @@ static void embedding(int connection, const struct options *options)
 static void slots(int connection, const struct options *options)
 {
     char list[4096] = "";
+    look_at_slots(options);
     for (int id = 0; id < options->slots && id < MOST_SLOTS; id++) {
         char one[128];
         snprintf(one, sizeof one, "%s{\"id\":%d,\"n_ctx\":%d,\"is_processing\":%s}", id ? "," : "", id, options->ctx_slot,
@@ -146,7 +153,7 @@ static void answer_request(int connection, const char *request, const struct opt
     else if (strcmp(path, "/metrics") == 0)
         reply(connection, 200, "text/plain", "llamacpp:requests_processing %d\nllamacpp:requests_deferred 0\n", busy_slots());
     else if (strcmp(method, "POST") == 0 && strstr(path, "/chat/completions"))
-        chat(connection, options);
+        chat(connection, request, options);
     else if (strcmp(method, "POST") == 0 && strstr(path, "/embeddings"))
         embedding(connection, options);
     else

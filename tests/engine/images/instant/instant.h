@@ -18,6 +18,7 @@ bool help_has(const char *flag);
 /* knobs.c: the faults that the environment asks for. */
 const char *knob(const char *name);
 double knob_number(const char *name, double otherwise);
+bool knob_allows(const char *name);
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void load(const struct options *options);
 void say_ready(const struct options *options);
@@ -27,6 +28,9 @@ void say_ready(const struct options *options);
 void make_slots(const struct options *options);
 int take_slot(const struct options *options);
 void give_slot_back(int id);
+int come_for_company(void);
+void await_looks(const struct options *options, int ticket, int looks);
+void look_at_slots(const struct options *options);
 bool slot_is_busy(int id);
 int busy_slots(void);
 

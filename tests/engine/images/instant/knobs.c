@@ -26,6 +26,14 @@ double knob_number(const char *name, double otherwise)
     return value ? atof(value) : otherwise;
 }
 
+/* Whether the file that a knob names has content; true without the knob. */
+bool knob_allows(const char *name)
+{
+    struct stat status;
+    const char *path = knob(name);
+    return !path || (stat(path, &status) == 0 && status.st_size > 0);
+}
+
 /* A line of the log: newer builds stamp it with minutes, seconds, milliseconds and microseconds since the start. */
 void say(const char *format, ...)
 {

@@ -82,7 +82,8 @@ static void serve(int server, const struct options *options)
     double crash_after = knob_number("INSTANT_CRASH_AFTER_S", -1);
     bool ready = false;
     for (;;) {
-        if (!ready && now_s() >= ready_at) {
+        if (!ready && now_s() >= ready_at && knob_allows("INSTANT_READY_WHEN")) {
+            ready_at = now_s();
             become_ready(options);
             ready = true;
         }

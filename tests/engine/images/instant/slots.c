@@ -5,10 +5,13 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#define TICK_US 5000
 static struct shared {
     sem_t free;
     atomic_bool busy[MOST_SLOTS];
+    atomic_int come, looks, seen;
 } *shared;
 
 void make_slots(const struct options *options)
@@ -47,4 +50,28 @@ int busy_slots(void)
     for (int id = 0; id < MOST_SLOTS; id++)
         count += slot_is_busy(id);
     return count;
+}
+
+/* Chats come in companies, one for each slot; the number of those that came before this one. */
+int come_for_company(void)
+{
+    return atomic_fetch_add(&shared->come, 1);
+}
+
+void await_looks(const struct options *options, int ticket, int looks)
+{
+    int company = (ticket / options->slots + 1) * options->slots;
+    while (atomic_load(&shared->come) < company)
+        usleep(TICK_US);
+    int before = atomic_load(&shared->looks);
+    while (atomic_load(&shared->looks) < before + looks && atomic_load(&shared->seen) < company)
+        usleep(TICK_US);
+}
+
+/* Who saw all of them at work need not look again: `seen` is how many had come by then. */
+void look_at_slots(const struct options *options)
+{
+    if (busy_slots() == options->slots)
+        atomic_store(&shared->seen, atomic_load(&shared->come));
+    atomic_fetch_add(&shared->looks, 1);
 }
