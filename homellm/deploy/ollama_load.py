@@ -10,6 +10,7 @@ from homellm.deploy.observe import TOKEN_S
 from homellm.deploy.ollama_models import Named
 from homellm.deploy.ollama_reached import Reached
 from homellm.deploy.ollama_record import ServerRecord
+from homellm.deploy.ollama_weights import CONTRADICTION, ensure_alone
 from homellm.deploy.session import Emit, telling
 from homellm.deploy.threads import apart
 from homellm.deploy.token import Tell, wait_for_token
@@ -51,6 +52,7 @@ def into_memory(
     lost = anew and evidence.loaded is not None and evidence.load is None
     if not lost and is_served(evidence, model):
         return evidence
+    ensure_alone(model, named, evidence.loads[-1:], reached, job)
     emit(Progress(model.name, "loading", f"by Ollama {reached.version}"))
     if lost:
         reached.api.unload(named.name)  # it is in memory, and the log has lost how it came there
@@ -198,7 +200,7 @@ def _load(model: Model, named: Named, reached: Reached, job: Job) -> None:
 def why_not_loaded(error: HomellmError, reached: Reached) -> tuple[Problem, ...]:
     """Ollama's own words, and the reason that stands in its log before them where they do not say it themselves."""
     fatal = [problem for problem in reached.log().problems if problem.fatal]
-    if not fatal:
+    if not fatal or error.problems[0].id == CONTRADICTION:
         return error.problems
     first = error.problems[0]
     told = [problem for problem in fatal if _repeats(problem.line, error)]

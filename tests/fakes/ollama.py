@@ -183,9 +183,13 @@ class FakeApi:
         parameters: Mapping[str, Any] | None = None,
         family: str = "",
     ) -> FakeWork:
-        """From files alone: a blob of another digest, and the upload pruned, as the real one does."""
+        """From a model: the same weights. From files: a blob of another digest, and the upload pruned, as of 0.33."""
 
         def make() -> None:
+            if source is not None:
+                base = self.ollamas.find(source)
+                self.put(replace(base, name=str(parse_name(model)), digest=f"from{base.digest[4:]}"))
+                return
             self.ollamas.created.append(dict(files or {}))
             for blob in (files or {}).values():
                 if blob not in self.ollamas.blobs:

@@ -154,7 +154,7 @@ def _ctx_forced(case: OllamaCase) -> Verdict | None:
     What came before that belongs to another declaration: a context that was changed in the stack file, say.
     """
     asked, loads = case.model.ctx, case.evidence.loads
-    as_declared = [load.ctx_per_slot in (asked, _padded(asked, load)) for load in loads]
+    as_declared = [is_loaded_with(load, asked) for load in loads]
     if True not in as_declared:
         return None
     since = as_declared.index(True)
@@ -167,10 +167,10 @@ def _ctx_forced(case: OllamaCase) -> Verdict | None:
     return judged("ctx-forced", asked, others[-1] if others else asked, not others, LOG, hint=hint)
 
 
-def _padded(ctx: int, load: Load) -> int:
-    """A slot's context as llama.cpp rounds it up: the pool of all slots, and each one's share of it."""
+def is_loaded_with(load: Load, ctx: int) -> bool:
+    """Whether a load gave each slot that context, or what llama.cpp rounds it up to: the pool, then each share."""
     slots = load.slots or 1
-    return _rounded(_rounded(ctx * slots) // slots)
+    return load.ctx_per_slot in (ctx, _rounded(_rounded(ctx * slots) // slots))
 
 
 def _rounded(tokens: int) -> int:
