@@ -15,7 +15,7 @@ from homellm.deploy.observe import Subject, subject_of, subject_of_container
 from homellm.deploy.record import write_record
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Emit, telling
-from homellm.deploy.settle import other_at_work, settle, unit_of
+from homellm.deploy.settle import Settled, other_at_work, settle, unit_of
 from homellm.deploy.telling import failed_report, serving_report, with_verdicts
 from homellm.deploy.unit import Carried, UnitRun, current_of
 from homellm.deploy.verify import Outcome, refusal, verify
@@ -25,7 +25,7 @@ from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model
 from homellm.domain.verdicts import judge
 from homellm.domain.world import Container
-from homellm.errors import HomellmError
+from homellm.errors import HomellmError, Problem
 from homellm.planning.units import Unit
 
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -38,19 +38,40 @@ def converge(model: Model, job: Job, emit: Emit, labels: Mapping[str, str] = _NO
     """
     unit = unit_of(model, job.stack, job.world)
     try:
-        desired, unit, problems = settle(model, job.stack, job.world, fit=job.options.fit)
-        problems += other_at_work(unit, model.name, job)
-        if problems:
-            return failed_report(model, problems, current_of(unit, job))
-        desired = replace(desired, labels={**desired.labels, **labels})
-        subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world, desired.declared)
-        proof = _Proof(model, job, emit, subject)
-        unit = with_outdated(unit, job.ports, local=job.world.engine.local)
-        run = UnitRun(desired, unit, job, emit, model.gpu or "cpu", proof.prove, proof.prove_old, anew)
-        carried = run.run()
-        return _report(proof, carried, unit)
+        settled = settle(model, job.stack, job.world, fit=job.options.fit)
+        found = prepare(model, settled, job, emit, labels, anew=anew)
+        if not isinstance(found, Prepared):
+            return failed_report(model, found, current_of(unit, job))
+        return found.report(found.run.run())
     except HomellmError as error:
         return failed_report(model, error.problems, current_of(unit, job))
+
+
+def prepare(
+    model: Model, settled: Settled, job: Job, emit: Emit, labels: Mapping[str, str] = _NONE, *, anew: str = ""
+) -> Prepared | tuple[Problem, ...]:
+    """What makes one model as declared, not yet begun; or what is known to stop it. Raises HomellmError."""
+    desired, unit, problems = settled
+    problems += other_at_work(unit, model.name, job)
+    if problems:
+        return problems
+    desired = replace(desired, labels={**desired.labels, **labels})
+    subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world, desired.declared)
+    proof = _Proof(model, job, emit, subject)
+    unit = with_outdated(unit, job.ports, local=job.world.engine.local)
+    return Prepared(proof, UnitRun(desired, unit, job, emit, model.gpu or "cpu", proof.prove, proof.prove_old, anew))
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A model that nothing is known to stop, and the run that makes it as declared."""
+
+    proof: _Proof
+    run: UnitRun
+
+    def report(self, carried: Carried) -> ModelReport:
+        """The report of it, once that run has been carried out. Raises HomellmError."""
+        return _report(self.proof, carried, self.run.unit)
 
 
 @dataclass(slots=True)

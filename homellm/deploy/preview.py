@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from homellm.deploy.free_names import taken_names
@@ -15,16 +16,18 @@ from homellm.deploy.pull_models import ask_hub
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select
 from homellm.deploy.session import Options, Ports
-from homellm.deploy.settle import settle
+from homellm.deploy.settle import Settled, settle, settle_together
 from homellm.deploy.up import network_step
 from homellm.domain.reports import PlanAction, PlanReport, PlanSummary
-from homellm.domain.stack import OllamaServer, Stack
-from homellm.domain.steps import CreateContainer, RemoveContainer, StartContainer, Step, VerifyModel
+from homellm.domain.stack import Model, OllamaServer, Stack
+from homellm.domain.steps import CreateContainer, Plan, RemoveContainer, StartContainer, Step, VerifyModel
+from homellm.domain.world import World
 from homellm.errors import Problem
 from homellm.planning.desired import Desired
 from homellm.planning.orphans import orphan_containers
-from homellm.planning.port_moves import port_moves
+from homellm.planning.port_moves import Wave, port_moves
 from homellm.planning.reconcile import reconcile
+from homellm.planning.together import together
 from homellm.planning.units import Unit
 
 
@@ -52,7 +55,9 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
     swapped: set[str] = set()
     swap = partial(_swap, stack=stack, ports=ports, options=options, problems=problems)
     job = Job(stack, world, ports, options, Scope(), Limits.of(options, ports))
-    for one in (one for wave in moves.waves for one in wave.all):
+    circle = _settled_together(moves.waves, stack, world, options)
+    plans: dict[str, Plan] = {}
+    for wave, one in ((found, one) for found in moves.waves for one in found.all):
         if isinstance(one, OllamaServer):
             if not one.ours:
                 continue
@@ -72,13 +77,14 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
             summaries.append(_of_ollama(model.name, loads))
             steps += loads
             continue
-        desired, unit, found = settle(model, stack, world, fit=options.fit)
+        desired, unit, found = circle.get(model.name) or settle(model, stack, world, fit=options.fit)
         if desired.assumed:
             assumed.append(model.name)
         unit = with_outdated(unit, ports, local=world.engine.local)
         own = swap((desired, unit, found))
         summaries += _summary(model.name, (desired, unit, found), own)
-        steps += own or ()
+        plans[model.name] = Plan(own or ())
+        steps += _of_all(plans, wave.models) if wave.together else plans[model.name].steps
         notes += ((model.name, note) for note in (desired.notes if own else ()))
     before: list[Step] = [*pulls, network] if network is not None and steps else pulls
     return PlanReport(
@@ -89,6 +95,22 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
         summaries=tuple(summaries),
         notes=tuple(notes),
     )
+
+
+def _settled_together(waves: tuple[Wave, ...], stack: Stack, world: World, options: Options) -> dict[str, Settled]:
+    """What is wanted and there of the models that move together."""
+    found: dict[str, Settled] = {}
+    for wave in waves:
+        if wave.together:
+            found |= settle_together(wave.models, stack, world, fit=options.fit)
+    return found
+
+
+def _of_all(plans: Mapping[str, Plan], models: tuple[Model, ...]) -> tuple[Step, ...]:
+    """The steps of models that move together, once all of them are planned; none where one of them cannot move."""
+    if not all(plans.get(model.name) for model in models):
+        return ()
+    return together({model.name: plans[model.name] for model in models}).steps
 
 
 def _summary(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from homellm.deploy.job import Job
@@ -13,8 +14,11 @@ from homellm.errors import ExitCode, Problem
 from homellm.planning.context import ctx_note, ctx_problem
 from homellm.planning.desired import Desired, desire
 from homellm.planning.preflight import preflight
+from homellm.planning.together import from_the_start, held_back
 from homellm.planning.units import Unit, sort_unit
 
+#: What is wanted, what is there, and what is known to stop it.
+Settled = tuple[Desired, Unit, tuple[Problem, ...]]
 #: A `.next` of another namespace that is younger than this is taken for the work of another homellm.
 YOUNG_S = 900.0
 
@@ -24,7 +28,7 @@ def unit_of(model: Model, stack: Stack, world: World) -> Unit:
     return sort_unit(container_name(stack, model), model.name, world.containers)
 
 
-def settle(model: Model, stack: Stack, world: World, *, fit: bool = True) -> tuple[Desired, Unit, tuple[Problem, ...]]:
+def settle(model: Model, stack: Stack, world: World, *, fit: bool = True) -> Settled:
     """What is wanted, what is there, and what is known to stop it before anything is made.
 
     Advice, which stops nothing, is among the notes of what is wanted.
@@ -37,12 +41,24 @@ def settle(model: Model, stack: Stack, world: World, *, fit: bool = True) -> tup
     return with_advice(desired, (*found, *of_context), unit)
 
 
+def settle_together(models: Sequence[Model], stack: Stack, world: World, *, fit: bool = True) -> dict[str, Settled]:
+    """The same for models that move together, by their names: what stops one of them holds back the others."""
+    found = {model.name: settle(model, stack, world, fit=fit) for model in models}
+    stopped = {name: problems[0] for name, (_, _, problems) in found.items() if problems}
+    for model in models:
+        desired, unit, problems = found[model.name]
+        if not problems:
+            problems = tuple(held_back(model, name, problem) for name, problem in stopped.items())[:1]
+        found[model.name] = desired, from_the_start(unit), problems
+    return found
+
+
 def _runs_as_declared(unit: Unit, desired: Desired) -> bool:
     current = unit.current
     return current is not None and current.running and current.label(LABEL_HASH) == desired.hash != ""
 
 
-def with_advice(desired: Desired, found: tuple[Problem, ...], unit: Unit) -> tuple[Desired, Unit, tuple[Problem, ...]]:
+def with_advice(desired: Desired, found: tuple[Problem, ...], unit: Unit) -> Settled:
     """Sort what was found into notes, for what only may stand in the way, and problems, for what does."""
     advice = tuple(f"{p.message}. {p.hint}".rstrip() for p in found if p.exit_code is ExitCode.OK)
     stopping = tuple(p for p in found if p.exit_code is not ExitCode.OK)

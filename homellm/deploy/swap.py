@@ -38,11 +38,11 @@ Verify = Callable[[str, Scope], None]
 
 @dataclass(slots=True)
 class Swap:
-    """The execution of one unit's plan.
+    """The execution of the plan of one unit, or of several that move together.
 
     `verify` is called for the plan's VerifyModel steps. An engine that went away is waited for `engine_return_s`
     before anything is taken back. `done` are the steps that were carried out, `undone`
-    those that an undo carried out.
+    those that an undo carried out. `failed` is the unit of the step that was last begun, in a plan of several.
     """
 
     ports: Ports
@@ -53,25 +53,27 @@ class Swap:
     done: list[Step] = field(default_factory=list)
     undone: tuple[Step, ...] = ()
     engine_was_away: bool = False
+    failed: str | None = None
 
     def run(self, plan: Plan) -> None:
         """Carry out every step in order.
 
         A step that fails takes all before it back, in reverse order, and its error is raised; a fault of homellm's
         own does so too, since it must not leave the old container stopped. Ctrl-C is heeded between steps until the
-        verification has passed: the renames after it take milliseconds and are finished. What the engine cannot remove
-        fails the plan only where its name is needed.
+        last verification has passed: the renames after it take milliseconds and are finished. What the engine cannot
+        remove fails the plan only where its name is needed.
         """
-        proved = False
+        proofs = [at for at, step in enumerate(plan.steps, start=1) if isinstance(step, VerifyModel)]
+        proved = proofs[-1] if proofs else len(plan.steps)
         try:
             for at, step in enumerate(plan.steps, start=1):
-                if not proved:
+                self.failed = step.model
+                if at <= proved:
                     self.scope.check()
                 if isinstance(step, RemoveContainer) and step.target not in names_given(plan.steps[at:]):
                     clear(step, step.target, self.ports, self.scope, self.emit)
                     continue
                 self._do(step, self.scope)
-                proved = proved or isinstance(step, VerifyModel)
         except Exception as error:
             self.undo(error)
             raise
@@ -79,14 +81,16 @@ class Swap:
     def undo(self, reason: Exception) -> None:
         """Take back what was done, newest first; what cannot be taken back is told and the rest goes on.
 
-        A successor that was interrupted, or that somebody removes, did not fail: it is removed, and an older failure
-        stays.
+        A successor that was interrupted, that somebody removes, or that the failure of another unit takes back, did not
+        fail: it is removed, and an older failure stays.
         """
         undone = tuple(back for step in reversed(self.done) for back in step.undo)
         if isinstance(reason, Interrupted):
             undone = _without_failure(undone, "it was interrupted before it was proved")
         elif isinstance(reason, ContainerGone):
             undone = _without_failure(undone, "somebody has begun to remove it")
+        elif self.failed is not None:
+            undone = _without_failure(undone, "it moves together with one that failed", self.failed)
         self.undone = undone
         self.done.clear()
         for back in self.undone:
@@ -165,9 +169,10 @@ class Swap:
             self.ports.engine.connect_network(network.name, step.target, network.aliases)
 
 
-def _without_failure(steps: tuple[Step, ...], cause: str) -> tuple[Step, ...]:
-    """The undo with a successor removed where it would be kept under `.failed`."""
-    kept = {s.name: s for s in steps if isinstance(s, RenameContainer) and s.name.endswith(FAILED)}
+def _without_failure(steps: tuple[Step, ...], cause: str, failed: str | None = None) -> tuple[Step, ...]:
+    """The undo with a successor removed where it would be kept under `.failed`, but for that of `failed`."""
+    renamed = (s for s in steps if isinstance(s, RenameContainer) and s.name.endswith(FAILED))
+    kept = {s.name: s for s in renamed if failed is None or s.model != failed}
     result: list[Step] = []
     for step in steps:
         if isinstance(step, RenameContainer) and step.name in kept:

@@ -14,7 +14,7 @@ from homellm.deploy.session import Emit
 from homellm.deploy.swap import Swap, Verify
 from homellm.domain.events import Note, Progress
 from homellm.domain.names import LABEL_MAKER, LABEL_STACK
-from homellm.domain.steps import StartContainer
+from homellm.domain.steps import Plan, StartContainer
 from homellm.domain.world import Container
 from homellm.errors import ContainerGone, HomellmError, Refused
 from homellm.planning.desired import Desired
@@ -53,28 +53,46 @@ class UnitRun:
 
     def run(self) -> Carried:
         """Carry the plan out. Every error of homellm's is in what is returned."""
-        desired = replace(self.desired, labels={**self.desired.labels, LABEL_MAKER: self.job.ports.maker})
-        plan = reconcile(desired, self.unit, anew=self.job.options.anew or self.anew)
+        plan = self.plan()
         if not plan:
             return Carried(changed=False)
-        taken = taken_names(plan, self.unit, desired.unit, self.job.stack.name, self.job.ports.engine)
-        if taken:
-            return Carried(False, Refused(taken[0].message, problems=taken))
-        for note in desired.notes:
-            self.emit(Note(note, model=desired.unit))
+        refused = self.refused(plan)
+        if refused is not None:
+            return Carried(False, refused)
+        self.tell_notes()
         swap = Swap(self.job.ports, self.job.scope, self.emit, self.prove, self.job.options.engine_return_s)
         try:
-            with self._turn():
+            with self.turn():
                 swap.run(plan)
         except HomellmError as error:
-            moved = moved_image(self.unit.current, desired.spec, self.job.ports, desired.unit)
-            error.problems = (*error.problems, *moved)
-            notes = self._prove_predecessor(swap)
-            return Carried(True, error, (*notes, RESTARTED) if swap.engine_was_away else notes)
+            return self.undone(error, swap)
         return Carried(changed=True)
 
+    def plan(self) -> Plan:
+        """The steps that are to be carried out."""
+        desired = replace(self.desired, labels={**self.desired.labels, LABEL_MAKER: self.job.ports.maker})
+        return reconcile(desired, self.unit, anew=self.job.options.anew or self.anew)
+
+    def refused(self, plan: Plan) -> Refused | None:
+        """Why the plan cannot be begun: somebody else holds a name that it gives."""
+        taken = taken_names(plan, self.unit, self.desired.unit, self.job.stack.name, self.job.ports.engine)
+        return Refused(taken[0].message, problems=taken) if taken else None
+
+    def tell_notes(self) -> None:
+        """Say what is worth knowing of what is about to be done."""
+        for note in self.desired.notes:
+            self.emit(Note(note, model=self.desired.unit))
+
+    def undone(self, error: HomellmError, swap: Swap) -> Carried:
+        """How a swap went that was taken back because of an error: what serves again is proved."""
+        moved = moved_image(self.unit.current, self.desired.spec, self.job.ports, self.desired.unit)
+        error.problems = (*error.problems, *moved)
+        notes = self._prove_predecessor(swap)
+        return Carried(True, error, (*notes, RESTARTED) if swap.engine_was_away else notes)
+
     @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def turn(self) -> Iterator[None]:
+        """Wait in line for the device."""
         self.emit(Progress(self.desired.unit, "waiting"))
         lock = self.job.turns.take(self.device, self.job.scope)
         try:

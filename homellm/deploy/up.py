@@ -85,13 +85,17 @@ def _converge_all(models: tuple[Model, ...], job: Job, emit: Emit) -> dict[str, 
     """Ollama servers first, then all models side by side, but for those that are to have the port of another one."""
     reached: dict[str, Reached | HomellmError] = {}
     reports: dict[str, ModelReport] = {}
-    for number, wave in enumerate(port_moves(models, job.stack, job.world).waves):
+    moves = port_moves(models, job.stack, job.world)
+    for number, wave in enumerate(moves.waves):
         try:
             turn = job if number == 0 else replace(job, world=gather(job.stack, _concerned(wave, models), job.ports))
         except HomellmError as error:
             reached |= {server.name: error for server in wave.servers}
             work = {model.name: partial(_not_begun, model, error) for model in wave.models}
         else:
+            if wave.together:
+                reports |= _together(wave.models, replace(turn, world=moves.vacated(turn.world)), emit)
+                continue
             reach_one: dict[str, Callable[[Emit], Reached | HomellmError]] = {
                 server.name: partial(_reach, server, turn) for server in wave.servers
             }
@@ -99,6 +103,13 @@ def _converge_all(models: tuple[Model, ...], job: Job, emit: Emit) -> dict[str, 
             work = {model.name: partial(_converge, model, reached, turn) for model in wave.models}
         reports |= side_by_side(work, emit)
     return reports
+
+
+def _together(models: tuple[Model, ...], job: Job, emit: Emit) -> dict[str, ModelReport]:
+    """Models that are to have each other's ports, in a world in which they have left theirs."""
+    from homellm.deploy.together import converge_together  # noqa: PLC0415 - rarely needed
+
+    return side_by_side({models[0].name: partial(converge_together, models, job)}, emit)[models[0].name]
 
 
 def _concerned(wave: Wave, models: tuple[Model, ...]) -> tuple[Model, ...]:

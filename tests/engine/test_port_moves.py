@@ -2,41 +2,123 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+from tests.engine.support import halting
 from tests.engine.support.asking import get
 from tests.engine.support.ports import free_port
+
+HALTING = Path(halting.__file__)
 
 
 @pytest.fixture
 def declare(stack_file, instant_image, tiny_lfm2):
-    def write(a, b):
-        base = {"source": f"gguf:{tiny_lfm2}", "image": instant_image, "ctx": 512}
-        return stack_file({"a": base | {"port": a}, "b": base | {"port": b}})
+    def write(**models):
+        base = {"source": f"gguf:{tiny_lfm2}", "image": instant_image, "ctx": 512, "pull": "never"}
+        return stack_file({name: base | keys for name, keys in models.items()})
 
     return write
 
 
-def serves(port):
-    return get(port, "/props")["model_alias"]
+@pytest.fixture
+def three_ports():
+    return [free_port() for _ in range(3)]
 
 
-def test_one_takes_the_port_that_the_other_leaves_and_a_swap_of_ports_tells_its_way_out(
-    cli, declare, docker_api, prefix
-):
-    one, two, three = free_port(), free_port(), free_port()
-    declare(a=one, b=two)
+@pytest.fixture
+def halted(cli):
+    """`homellm up` with a signal at one call of the engine, `METHOD:N:WHEN:SIGNAL`."""
+
+    def run(where):
+        return subprocess.run(
+            [sys.executable, str(HALTING), where, "up"],
+            cwd=cli.folder,
+            env=cli.environment({"PYTHONPATH": str(HALTING.parents[3])}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
+
+
+def serves(*ports):
+    """The models behind these ports, each asked where clients find it."""
+    return [get(port, "/props")["model_alias"] for port in ports]
+
+
+def test_one_takes_the_port_that_the_other_leaves(cli, declare, three_ports):
+    one, two, three = three_ports
+    declare(a={"port": one}, b={"port": two})
     assert (first := cli("up")).code == 0, first
-    declare(a=two, b=three)
+    declare(a={"port": two}, b={"port": three})
     assert (moved := cli("up")).code == 0, moved
-    assert (serves(two), serves(three)) == ("a", "b")
+    assert serves(two, three) == ["a", "b"]
 
-    declare(a=three, b=two)
-    refused = cli("up", "--format", "json")
-    assert refused.code == 4, refused
-    assert [error["id"] for error in refused.json["errors"]] == ["port-taken", "port-taken"]
-    assert f"docker stop {prefix}-b && homellm up" in refused.json["errors"][0]["hint"]
-    assert (serves(two), serves(three)) == ("a", "b")
-    docker_api.stop(f"{prefix}-b", timeout=5)
-    assert (swapped := cli("up")).code == 0, swapped
-    assert (serves(two), serves(three)) == ("b", "a")
+
+def test_three_in_a_circle_move_in_one_up(cli, declare, three_ports):
+    one, two, three = three_ports
+    declare(a={"port": one}, b={"port": two}, c={"port": three})
+    assert (first := cli("up")).code == 0, first
+    declare(a={"port": two}, b={"port": three}, c={"port": one})
+    assert (moved := cli("up")).code == 0, moved
+    assert serves(one, two, three) == ["c", "a", "b"]
+
+
+class TestSwap:
+    """Two that are to have each other's ports, where something goes wrong in the middle."""
+
+    @pytest.fixture
+    def ports(self, three_ports):
+        return three_ports[:2]
+
+    @pytest.fixture
+    def up(self, cli, declare, ports):
+        """The two as they were, and the file that swaps them; `b` is further keys of b."""
+
+        def run(**b):
+            one, two = ports
+            declare(a={"port": one}, b={"port": two})
+            assert (first := cli("up")).code == 0, first
+            declare(a={"port": two}, b={"port": one} | b)
+
+        return run
+
+    def policies(self, docker_api, prefix):
+        shown = [docker_api.inspect_container(f"{prefix}-{name}") for name in "ab"]
+        return [one["HostConfig"]["RestartPolicy"]["Name"] for one in shown]
+
+    def test_one_that_fails_takes_both_back(self, cli, up, ports, make_instant, docker_api, prefix):
+        up(image=make_instant(env={"INSTANT_EXIT": "1"}))
+        failed = cli("up", "--format", "json")
+        assert failed.code == 4, failed
+        assert "held-back" in [error["id"] for error in failed.json["errors"] if error["model"] == "a"]
+        assert serves(*ports) == ["a", "b"]
+        assert self.policies(docker_api, prefix) == ["unless-stopped"] * 2
+
+    @pytest.mark.parametrize("where", ["kill:2:after", "start:1:after", "start:2:before", "set_restart_policy:3:after"])
+    def test_after_a_sigkill_the_next_up_moves_both(self, cli, up, ports, halted, docker_api, prefix, where):
+        up()
+        assert halted(f"{where}:SIGKILL").returncode == -9
+        assert (again := cli("up")).code == 0, again
+        assert serves(*ports) == ["b", "a"]
+        assert self.policies(docker_api, prefix) == ["unless-stopped"] * 2
+
+    def test_after_a_sigkill_both_come_back_where_one_cannot_work(self, cli, up, ports, halted, make_instant):
+        up(image=make_instant(env={"INSTANT_EXIT": "1"}))
+        assert halted("start:2:before:SIGKILL").returncode == -9
+        assert (again := cli("up")).code == 4, again
+        assert serves(*ports) == ["a", "b"]
+
+    @pytest.mark.parametrize("where", ["create:2:after", "kill:2:before", "start:2:before"])
+    def test_ctrl_c_brings_both_back(self, up, ports, halted, docker_api, prefix, where):
+        up()
+        assert (stopped := halted(f"{where}:SIGINT")).returncode == 130, stopped
+        assert serves(*ports) == ["a", "b"]
+        assert self.policies(docker_api, prefix) == ["unless-stopped"] * 2

@@ -72,42 +72,6 @@ def test_an_up_of_one_alone_says_who_has_to_move_first():
     assert lab.up(*changed, only=("a",)).exit_code is ExitCode.OK
 
 
-SWAP = (
-    "a and b wait for each other's port, so neither can move first. Stop one of them, then both move: "
-    "docker stop nuc-b && homellm up"
-)
-
-
-def test_two_that_swap_their_ports_are_told_the_way_out_and_it_works():
-    lab = Lab()
-    lab.up(*trio(8081, 8082))
-    swapped = trio(8082, 8081, parallel=2)
-    report = lab.up(*swapped)
-    assert states(report) == {"a": State.FAILED, "b": State.FAILED, "c": State.VERIFIED}
-    assert problems(report)["a"] == [("port-taken", SWAP)]
-    assert "docker stop nuc-a && homellm up" in problems(report)["b"][0][1]
-    assert {lab.state.by_name(f"nuc-{name}").status for name in "abc"} == {"running"}
-    lab.engine.kill("nuc-b", "SIGKILL")
-    lab.engine.wait("nuc-b", 10)
-    assert states(lab.up(*swapped)) == ALL_WELL
-
-
-def test_three_in_a_circle_and_one_behind_it():
-    lab = Lab()
-    lab.up(*trio(8081, 8082))
-    report = lab.up(*trio(8082, 8083, 8081))
-    assert set(states(report).values()) == {State.FAILED}
-    assert {hint.rpartition("docker ")[2] for ((_, hint),) in problems(report).values()} == {
-        f"stop nuc-{name} && homellm up" for name in "abc"
-    }
-    lab = Lab()
-    lab.up(*trio(8081, 8082))
-    report = lab.up(*trio(8082, 8081), model(name="d", port=8083))
-    assert states(report)["c"] is State.VERIFIED  # nobody is to have what c keeps
-    report = lab.up(*trio(8082, 8081, 8093), model(name="d", port=8083))
-    assert (states(report)["c"], states(report)["d"]) == (State.VERIFIED, State.VERIFIED)
-
-
 def test_a_model_that_is_to_have_the_port_of_an_ollama_server_comes_after_it():
     lab, asked = OllamaLab(), hybrid(parallel=1, fallback="none")
     lab.up(asked)
