@@ -93,7 +93,7 @@ def _ask(ref: str, program: Program | None, ports: Ports) -> tuple[str, str] | N
 def _model_files(models: tuple[Model, ...], info: EngineInfo, ports: Ports) -> dict[str, ModelFile]:
     if not info.local:
         return {}  # the files stand on the engine's machine, and it will say so when they do not
-    paths = {model.source.path for model in models if model.source.path is not None}
+    paths = {path for model in models for path in (model.source.path, model.mmproj) if path is not None}
     return {str(path): ports.files.look(path) for path in paths}
 
 

@@ -82,7 +82,12 @@ def ask_props(url: str, http: Http, api_key: str | None) -> Props | None:
         build_info=_text(found.get("build_info")),
         sleeping=_bool(found.get("is_sleeping")),
         template_caps={str(k): v for k, v in caps.items() if isinstance(v, bool)},
+        modalities=_modalities(found.get("modalities")),
     )
+
+
+def _modalities(value: object) -> tuple[str, ...] | None:
+    return tuple(sorted(name for name, able in _mapping(value).items() if able is True)) if value is not None else None
 
 
 def ask_slots(url: str, http: Http, api_key: str | None, timeout_s: float) -> Slots | None:
@@ -118,8 +123,9 @@ def ask_token(url: str, model: Model, http: Http, api_key: str | None, timeout_s
 def ask_tool_call(url: str, model: Model, http: Http, api_key: str | None, timeout_s: float) -> Chat:
     """One chat in which a tool must be called: whether the template takes tools at all, and the server answers.
 
-    What the model says to it is not judged: a small one may call nothing and the template be right. Source of the form:
-    the OpenAI API's `tools` and `tool_choice`.
+    Whether the model calls it is told and not judged: llama-server lets it talk first (seen with b11669), so a small or
+    a thinking one may not come to it in so few tokens, and the template be right. Source of the form: the OpenAI API's
+    `tools` and `tool_choice`.
     """
     tool = {"name": "now", "description": "tells the time", "parameters": {"type": "object", "properties": {}}}
     body: Json = {
@@ -133,7 +139,8 @@ def ask_tool_call(url: str, model: Model, http: Http, api_key: str | None, timeo
     found = _json(reply) or {}
     if reply.status != OK:
         return Chat(status=reply.status, error=_error(found) or reply.error or f"HTTP {reply.status}")
-    return Chat(status=reply.status, model=_text(found.get("model")), tokens=_tokens(found, embedding=False))
+    tokens = _tokens(found, embedding=False)
+    return Chat(status=reply.status, model=_text(found.get("model")), tokens=tokens, called=_calls(found))
 
 
 def claims_tools(props: Props | None) -> bool:
@@ -148,6 +155,13 @@ def _tokens(found: Mapping[str, object], *, embedding: bool) -> int | None:
         vector = _mapping(data[0]).get("embedding") if isinstance(data, list) and data else None
         return 1 if isinstance(vector, list) and vector else 0
     return _int(_mapping(found.get("usage")).get("completion_tokens"))
+
+
+def _calls(found: Mapping[str, object]) -> bool:
+    """Whether a tool was called in an answer."""
+    choices = found.get("choices")
+    message = _mapping(_mapping(choices[0]).get("message")) if isinstance(choices, list) and choices else {}
+    return bool(message.get("tool_calls"))
 
 
 def _error(found: Mapping[str, object]) -> str:

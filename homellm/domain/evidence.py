@@ -92,7 +92,10 @@ class LogSummary:
 
 @dataclass(frozen=True, slots=True)
 class Props:
-    """GET /props, as far as it is used. `n_ctx` is the context of one slot in tokens."""
+    """GET /props, as far as it is used. `n_ctx` is the context of one slot in tokens.
+
+    `modalities` are those that it takes besides text (`vision`, `audio`); None of a build that does not tell.
+    """
 
     total_slots: int | None = None
     n_ctx: int | None = None
@@ -101,16 +104,21 @@ class Props:
     build_info: str | None = None
     sleeping: bool | None = None
     template_caps: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
+    modalities: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """One real chat request. `tokens` is the number of tokens that came back, `error` the server's own words."""
+    """One real chat request. `tokens` is the number of tokens that came back, `error` the server's own words.
+
+    `called` tells that a tool was called, which only one that was offered a tool can.
+    """
 
     status: int
     model: str | None = None
     tokens: int | None = None
     error: str = ""
+    called: bool = False
 
 
 @dataclass(frozen=True, slots=True)

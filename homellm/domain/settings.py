@@ -168,7 +168,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "mmproj",
-        "template",
+        "projector",
         "the projector for images or sound",
         (FlagForm("--mmproj"),),
         ("-mm", "--mmproj", "-mmu", "--mmproj-url"),

@@ -22,7 +22,7 @@ _EARLY = frozenset(("backend", "system-info", "no-devices", "no-gpu"))
 #: What libraries and the argument parser write without the server's prefix, also where it has one.
 _UNSTAMPED = re.compile(
     r"ggml_|GGML_|load_backend|AMX |CUDA error|ROCm error|terminate called|  what\(\)|  Device \d|warning: |error[: ]|"
-    r"/|[Ii]llegal instruction|[Ss]egmentation fault|panic: |fatal error: "
+    r"\.{0,2}/|[Ii]llegal instruction|[Ss]egmentation fault|panic: |fatal error: "
 )
 _ENDS = frozenset(("flag-unknown", "setting-invalid"))
 _MOST_DEVICES = 64

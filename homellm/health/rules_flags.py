@@ -79,6 +79,12 @@ _CRASH = (
     "its makers."
 )
 
+_POOLING = (
+    "Where the model serves embeddings and pools by their mean, this build cannot divide its ubatch among the slots "
+    "(llama.cpp's issue 27175): set ubatch and batch to a multiple of parallel, 1536 for three slots. Else the server "
+    "ended by a fault of its own: try another image tag."
+)
+
 FLAG_RULES: tuple[Rule, ...] = (
     *problems(
         "flag-unknown",
@@ -158,6 +164,7 @@ FLAG_RULES: tuple[Rule, ...] = (
         "security: no API key is set",
         ("no API key is set", "CORS is set to allow all origins .*no API key is set"),
     ),
+    *problems("server-crashed", _POOLING, "GGML_ASSERT(ggml_can_mul_mat(a, b)) failed", fatal=True),
     *problems(
         "server-crashed",
         _CRASH,

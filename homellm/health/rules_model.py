@@ -39,6 +39,11 @@ _BLOB = (
     "This file is as Ollama's own llama-server wants it, and upstream's build cannot read it. Use the llama-server of "
     "the Ollama image, or a GGUF of the same model from its makers (an hf: or gguf: source)."
 )
+_PROJECTOR = (
+    "The file of `mmproj` is no projector, is cut short, or is of a kind that this build does not know. Fetch the one "
+    "that belongs to the model from its makers, or take a newer image."
+)
+_MISMATCH = "The projector belongs to another model. Fetch the mmproj that belongs to this one from its makers."
 _MEMORY = (
     "Memory is too small for weights, context and buffers together. Lower ctx or parallel, use kv_cache_type q8_0 or a "
     "smaller quantisation, put fewer layers on the GPU, or raise the container's memory limit."
@@ -121,6 +126,27 @@ FILE_RULES: tuple[Rule, ...] = (
         ("key not found in model", "(?:array )?key not found in model: "),
         ("check_tensor_dims", "check_tensor_dims: tensor '[^']*' (?:not found|has wrong shape)"),
         "missing tensor '",
+        fatal=True,
+    ),
+)
+
+PROJECTOR_RULES: tuple[Rule, ...] = (
+    *problems(
+        "projector-mismatch",
+        _MISMATCH,
+        (
+            "mismatch between text model",
+            r"mismatch between text model \(n_embd = (?P<text>\d+)\) and mmproj \(n_embd = (?P<projector>\d+)\)",
+        ),
+        fatal=True,
+    ),
+    *problems(
+        "projector-broken",
+        _PROJECTOR,
+        ("failed to load model '", r"clip_init: failed to load model '[^']*': "),
+        # Not what the reckoning of memory says of it, which comes first and without a reason.
+        ("Failed to load CLIP model from", "mtmd_init_from_file: error: Failed to load CLIP model from"),
+        "failed to load multimodal model",
         fatal=True,
     ),
 )
@@ -210,4 +236,4 @@ SERVING_RULES: tuple[Rule, ...] = (
     ),
 )
 
-MODEL_RULES: tuple[Rule, ...] = (*FILE_RULES, *RESOURCE_RULES, *SERVING_RULES)
+MODEL_RULES: tuple[Rule, ...] = (*PROJECTOR_RULES, *FILE_RULES, *RESOURCE_RULES, *SERVING_RULES)

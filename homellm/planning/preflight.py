@@ -29,6 +29,7 @@ def preflight(
     file = world.model_files.get(str(model.source.path)) if model.source.path else None
     found = (
         file_problem(model, file),
+        _projector(model, world),
         _image(model, world),
         _cpus(model, world),
         _port(model, unit, stack, world),
@@ -60,36 +61,55 @@ def _port(declared: Declared, unit: Unit, stack: Stack, world: World) -> Problem
 
 
 _FILE_FAULTS = {
-    "missing": ("model-missing", "model file {path} does not exist", "Check the path, or download the file."),
+    "missing": ("model-missing", "{what} {path} does not exist", "Check the path, or download the file."),
     "unreadable": (
         "model-unreadable",
-        "model file {path} cannot be read: {reason}",
+        "{what} {path} cannot be read: {reason}",
         "Check the owner and the mode of the file and of the folders above it.",
     ),
-    "directory": ("model-missing", "{path} is a folder, not a model file", "Name the .gguf file in it."),
+    "directory": ("model-missing", "{path} is a folder, not a {what}", "Name the .gguf file in it."),
     "not-gguf": ("not-gguf", "{path} is not a GGUF file: {reason}", "Download the .gguf file itself."),
     "truncated": ("model-corrupt", "{reason}", "Download the file again; the download was cut short."),
 }
 
 
-def file_problem(model: Model, file: ModelFile | None) -> Problem | None:
-    """What is wrong with the file of a model's weights; None when nothing is, or when nobody looked."""
+def file_problem(
+    model: Model, file: ModelFile | None, *, key: str = "source", what: str = "model file"
+) -> Problem | None:
+    """What is wrong with the file of a model's weights, or another of its files by `key` and in words.
+
+    None when nothing is, or when nobody looked.
+    """
     if file is None or file.state == "ok":
         return None
     fault, message, hint = _FILE_FAULTS[file.state]
     if file.state == "missing" and file.parts:
-        message = "model file {path} is not whole: {reason}"
-    text = message.format(path=file.path, reason=_reason(file))
-    return problem_at(model, "source", id=fault, message=text, hint=hint)
+        message = "{what} {path} is not whole: {reason}"
+    text = message.format(path=file.path, reason=_reason(file, what), what=what)
+    return problem_at(model, key, id=fault, message=text, hint=hint)
 
 
-def _reason(file: ModelFile) -> str:
+def _reason(file: ModelFile, what: str) -> str:
     if file.state == "truncated" and file.needed_bytes:
         have, need = file.size_bytes / 1e6, file.needed_bytes / 1e6
-        return f"model file {file.path} is cut short ({have:.0f} of {need:.0f} MB)"
+        return f"{what} {file.path} is cut short ({have:.0f} of {need:.0f} MB)"
     if file.state == "truncated":
-        return f"model file {file.path} is cut short: {file.reason}"
+        return f"{what} {file.path} is cut short: {file.reason}"
     return file.reason or file.state
+
+
+def _projector(model: Model, world: World) -> Problem | None:
+    """What is wrong with a projector's file; every one that llama.cpp loads has the architecture `clip`."""
+    file = world.model_files.get(str(model.mmproj)) if model.mmproj is not None else None
+    if file is None or file.state != "ok" or file.architecture == "clip":
+        return file_problem(model, file, key="mmproj", what="projector file")
+    return problem_at(
+        model,
+        "mmproj",
+        id="projector-broken",
+        message=f"{file.path} is no projector: it is a model of the architecture {file.architecture}",
+        hint="Name the mmproj file that belongs to the model; its makers give it beside the weights.",
+    )
 
 
 def _image(declared: Declared, world: World) -> Problem | None:

@@ -197,6 +197,7 @@ def _answers(now: dict[str, Any], evidence: Evidence) -> bool:
     if props is None or now["health"] != 200:  # noqa: PLR2004 - HTTP's own number
         return False
     caps = {name: able for name, able in (said["chat_template_caps"] or {}).items() if isinstance(able, bool)}
+    able = tuple(sorted(name for name, is_able in (said["modalities"] or {}).items() if is_able is True))
     return (
         said["total_slots"] == props.total_slots
         and said["n_ctx"] == props.n_ctx
@@ -205,6 +206,7 @@ def _answers(now: dict[str, Any], evidence: Evidence) -> bool:
         and said["build_info"] == props.build_info
         and said["is_sleeping"] == props.sleeping
         and caps == dict(props.template_caps)
+        and able == (props.modalities or ())
     )
 
 

@@ -17,7 +17,7 @@ _OK = 200
 _KEY = "LLAMA_API_KEY="
 _VALUE = re.compile(r"[\x21-\x7e]+")
 #: What verdicts rest on (domain.evidence.Props).
-_PROPS = ("total_slots", "model_alias", "model_path", "build_info", "is_sleeping", "chat_template_caps")
+_PROPS = ("total_slots", "model_alias", "model_path", "build_info", "is_sleeping", "chat_template_caps", "modalities")
 _OF_PROCESS = re.compile(r"^(?:Cpus_allowed_list|VmLck|Groups):.*$", re.MULTILINE)
 
 

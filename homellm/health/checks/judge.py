@@ -25,6 +25,7 @@ CHECKS: tuple[Check, ...] = (
     serving.cache_reuse,
     serving.reasoning,
     serving.template,
+    serving.projector,
     serving.flash_attention,
     serving.kv_cache,
     serving.batch,

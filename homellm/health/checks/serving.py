@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from homellm.domain.evidence import Chat
 from homellm.domain.stack import Model
 from homellm.domain.verdicts import Verdict
 from homellm.health.checks.case import API, LOG, PROPS, Case, judged
@@ -52,7 +53,7 @@ def judges_template(model: Model) -> bool:
 
 
 def template(case: Case) -> Verdict | None:
-    """The chat template works: one chat came through it, and a tool call where it claims that it can."""
+    """The chat template works: one chat came through it, and one with a tool where it claims that it can."""
     model, chat, call = case.model, case.evidence.chat, case.evidence.tool_call
     if not judges_template(model):
         return None
@@ -63,12 +64,39 @@ def template(case: Case) -> Verdict | None:
         hint = (
             "The server refuses a chat; its template may not fit the model. Try jinja: true, or another template file."
         )
-        return judged("template", asked, False, False, API, hint=hint, text=chat.error or f"HTTP {chat.status}")
+        return judged("template", asked, False, False, API, hint=hint, text=_why(chat))
     if call is not None and call.status != _OK:
         hint = "The template claims tools and a tool call fails; try a chat_template_file of the model's makers."
-        return judged("template", asked, False, False, API, hint=hint, text=call.error or f"HTTP {call.status}")
-    text = "a chat and a tool call came through" if call is not None else "a chat came through"
-    return judged("template", asked, asked, True, API, text=text)
+        return judged("template", asked, False, False, API, hint=hint, text=_why(call))
+    return judged("template", asked, asked, True, API, text=_came_through(call))
+
+
+def _why(chat: Chat) -> str:
+    """Why a request was refused; of a template's own error the last line, which names it after a cutting of the source.
+
+    Source of the form: what llama-server b11669 answered.
+    """
+    last = chat.error.rstrip().rpartition("\n")[2]
+    return last.removeprefix("Error: ") if last.startswith("Error: ") else chat.error or f"HTTP {chat.status}"
+
+
+def _came_through(call: Chat | None) -> str:
+    if call is None:
+        return "a chat came through"
+    return "a chat and a tool call came through" if call.called else "a chat came through, and one that offers a tool"
+
+
+def projector(case: Case) -> Verdict | None:
+    """What the projector is for is taken by the server: images or sound, by its own word."""
+    model, able = case.model, case.props.modalities
+    if model.mmproj is None and (model.stored is None or model.stored.projector is None):
+        return None
+    hint = "The server takes text alone: its projector is not in use. homellm logs shows what it says of it."
+    unknown = "This build does not tell what it takes besides text; a newer image does."
+    passed = bool(able) if able is not None else None
+    said = ", ".join(able or ()) or "text alone"
+    text = said if able is not None else ""
+    return judged("projector", True, passed, passed, PROPS, hint=unknown if able is None else hint, text=text)
 
 
 def concurrency(case: Case) -> Verdict | None:

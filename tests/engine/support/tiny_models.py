@@ -61,7 +61,7 @@ def write_lfm2(path: Path, tokenizer_from: Path, name: str, last_norm: str, embe
     if embedding:
         writer.add_pooling_type(gguf.PoolingType.MEAN)
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
-    vocabulary = _copy_tokenizer(source, writer)
+    vocabulary = copy_tokenizer(source, writer)
     writer.add_vocab_size(vocabulary)
     for tensor_name, tensor in _tensors(vocabulary):
         writer.add_tensor(last_norm if tensor_name == LAST_NORM else tensor_name, tensor)
@@ -71,7 +71,8 @@ def write_lfm2(path: Path, tokenizer_from: Path, name: str, last_norm: str, embe
     writer.close()
 
 
-def _copy_tokenizer(source: gguf.GGUFReader, writer: gguf.GGUFWriter) -> int:
+def copy_tokenizer(source: gguf.GGUFReader, writer: gguf.GGUFWriter) -> int:
+    """Give a model the tokenizer and the template of another one; how many tokens that has."""
     size = 0
     for name, field in source.fields.items():
         if not name.startswith("tokenizer."):

@@ -211,6 +211,7 @@ class TestNoticed:
     @pytest.mark.parametrize("key", ["mmproj", "chat_template_file"])
     def test_other_files_of_a_server(self, key):
         lab, other = Files(), "/other/file"
+        lab.files.states[other] = ModelFile(other, "ok", 3, 3, 3, "clip")
         with_other = model(**{key: Path(other)})
         lab.put(b"one", other)
         lab.wait()

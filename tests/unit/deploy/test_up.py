@@ -389,7 +389,24 @@ def test_a_template_that_claims_tools_is_given_one():
     lab.http.twist = with_tools
     report = only(lab.up(model(jinja=True)))
     (check,) = [c for c in report.checks if c.id == "template"]
-    assert (check.verdict, check.text) == ("pass", "a chat and a tool call came through")
+    assert (check.verdict, check.text) == ("pass", "a chat came through, and one that offers a tool")
+    assert lab.http.asked.count(f"{NAME}.next /v1/chat/completions") == 2
+
+
+def test_a_tool_that_was_called_is_told_and_remembered():
+    lab = Lab()
+
+    def calling(container, path, reply):
+        if path == "/props":
+            caps = b'"chat_template_caps": {"supports_tools": true}'
+            return replace(reply, body=reply.body.replace(b'"chat_template_caps": {}', caps))
+        call = b'"choices": [{"message": {"tool_calls": [{"function": {"name": "now", "arguments": "{}"}}]}}]'
+        return replace(reply, body=reply.body.replace(b'"choices": [{}]', call))
+
+    lab.http.twist = calling
+    for _ in range(2):
+        (check,) = [c for c in only(lab.up(model(jinja=True))).checks if c.id == "template"]
+        assert (check.verdict, check.text) == ("pass", "a chat and a tool call came through")
 
 
 def test_a_tool_call_that_fails_is_advice():

@@ -28,6 +28,14 @@ PROBLEMS: tuple[tuple[str, str], ...] = (
     ("not-gguf", "gguf_init_from_reader: failed to read magic"),
     ("arch-unknown", "unknown model architecture: 'nemotron_h_omni'"),
     ("arch-unknown", "llama_model_load: error loading model: error loading model architecture: unknown model architecture: 'x'"),
+    (
+        "projector-mismatch",
+        "mtmd_init_from_file: error: mismatch between text model (n_embd = 64) and mmproj (n_embd = 576)",
+    ),
+    ("projector-broken", "clip_init: failed to load model '/p/m.gguf': load_hparams: unknown projector type: x"),
+    ("projector-broken", "mtmd_init_from_file: error: Failed to load CLIP model from /p/m.gguf"),
+    ("projector-broken", "srv    load_model: failed to load multimodal model, '/p/m.gguf'"),
+    ("server-crashed", "./src/ggml.c:3366: GGML_ASSERT(ggml_can_mul_mat(a, b)) failed"),
     ("blob-incompatible", "key qwen35.rope.dimension_sections has wrong array length; expected 4, got 3"),
     (
         "blob-incompatible",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from homellm.domain.evidence import Chat, LogSummary, Overlap
-from homellm.domain.stack import KvCacheType
+from homellm.domain.stack import KvCacheType, StoredFile, StoredFiles
 from homellm.domain.verdicts import Verdict
 
 from . import logs
@@ -49,8 +52,38 @@ class TestServing:
         assert check("template", model, replace(SEEN, chat=Chat(500, error="template"))).verdict == "fail"
         assert check("template", model, replace(SEEN, chat=None)).verdict == "unknown"
         assert check("template", model, replace(SEEN, tool_call=Chat(500, error="no tools"))).verdict == "fail"
-        assert check("template", model, replace(SEEN, tool_call=Chat(200))).verdict == "pass"
+        talked = check("template", model, replace(SEEN, tool_call=Chat(200)))
+        assert (talked.verdict, talked.text) == ("pass", "a chat came through, and one that offers a tool")
+        called = check("template", model, replace(SEEN, tool_call=Chat(200, called=True)))
+        assert (called.verdict, called.text) == ("pass", "a chat and a tool call came through")
         assert "template" not in checks(replace(model, embedding=True))
+
+    def test_what_a_template_says_itself_is_told_and_not_where(self) -> None:
+        """As llama-server b11669 answered."""
+        said = (
+            "Unable to generate parser for this template. Automatic parser generation failed: \n------------\n"
+            "While executing CallExpression at line 4, column 66 in source:\n...{{ raise_exception('no') }}...\n"
+            "      ^\nError: Jinja Exception: a tool without required"
+        )
+        verdict = check("template", replace(MODEL, jinja=True), replace(SEEN, tool_call=Chat(400, error=said)))
+        assert (verdict.verdict, verdict.text) == ("fail", "Jinja Exception: a tool without required")
+        silent = check("template", replace(MODEL, jinja=True), replace(SEEN, tool_call=Chat(500)))
+        assert silent.text == "HTTP 500"
+
+    @pytest.mark.parametrize(
+        ("modalities", "verdict", "text"),
+        [(("audio", "vision"), "pass", "audio, vision"), ((), "fail", "text alone"), (None, "unknown", "")],
+    )
+    def test_projector_by_what_the_server_takes(
+        self, modalities: tuple[str, ...] | None, verdict: str, text: str
+    ) -> None:
+        seen = replace(SEEN, props=replace(PROPS, modalities=modalities))
+        found = check("projector", replace(MODEL, mmproj=Path("/p/mmproj.gguf")), seen)
+        assert (found.verdict, found.text, found.source, found.gate) == (verdict, text, "/props", False)
+        stored = StoredFiles(StoredFile("/store/a"), projector=StoredFile("/store/b"))
+        assert check("projector", replace(MODEL, stored=stored), seen).verdict == verdict
+        assert "projector" not in checks(replace(MODEL, stored=StoredFiles(StoredFile("/store/a"))))
+        assert "projector" not in checks(MODEL)
 
     def test_flash_attention(self) -> None:
         on, off = (

@@ -47,6 +47,9 @@ def test_a_good_start_is_loading_and_then_ready(name: str) -> None:
         ("b11669-lfm2-ollama", "blob-incompatible"),
         ("b11669-noperm", "model-unreadable"),
         ("b11669-text", "not-gguf"),
+        ("b11669-pooling", "server-crashed"),
+        ("b11669-mmproj-width", "projector-mismatch"),
+        ("b11669-mmproj-none", "projector-broken"),
     ],
 )
 def test_a_bad_start_fails_and_says_why(name: str, reason: str) -> None:
@@ -57,6 +60,26 @@ def test_a_bad_start_fails_and_says_why(name: str, reason: str) -> None:
     assert problem.id == reason
     assert problem.message in log
     assert problem.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "says", "helps"),
+    [
+        (
+            "b11669-pooling",
+            "GGML_ASSERT(ggml_can_mul_mat(a, b)) failed",
+            "a multiple of parallel, 1536 for three slots",
+        ),
+        ("b11669-mmproj-width", "(n_embd = 64) and mmproj (n_embd = 32)", "belongs to another model"),
+        ("b11669-mmproj-kind", "unknown projector type: tomorrow", "is of a kind that this build does not know"),
+        ("b11669-mmproj-cut", "failed to seek for tensor v.post_ln.bias", "is cut short"),
+    ],
+)
+def test_the_line_with_the_reason_is_the_one_that_is_told(name: str, says: str, helps: str) -> None:
+    problem = last(logs.data(name).decode()).reason
+    assert problem is not None
+    assert says in problem.message
+    assert helps in problem.hint
 
 
 def test_ready_comes_with_the_very_line_that_says_so() -> None:

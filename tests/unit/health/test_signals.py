@@ -52,6 +52,8 @@ def test_the_amx_note_alone_is_no_problem() -> None:
         "not-gguf",
         "arch-unknown",
         "blob-incompatible",
+        "projector-mismatch",
+        "projector-broken",
         "mlock-failed",
         "no-gpu",
         "cpu-device",

@@ -1,5 +1,7 @@
 """What is told before anything is created."""
 
+from pathlib import Path
+
 import pytest
 
 from homellm.domain.stack import Place
@@ -32,6 +34,30 @@ def test_model_file(state, id, says):
     found = problems(model(), world(model_files={"/models/smol.gguf": file}))
     assert [p.id for p in found] == [id]
     assert says in found[0].message
+
+
+@pytest.mark.parametrize(
+    ("state", "id", "says"),
+    [
+        ("missing", "model-missing", "projector file /p/mmproj.gguf does not exist"),
+        ("not-gguf", "not-gguf", "/p/mmproj.gguf is not a GGUF file: why"),
+        ("truncated", "model-corrupt", "projector file /p/mmproj.gguf is cut short (98 of 1597 MB)"),
+    ],
+)
+def test_projector_file(state, id, says):
+    file = ModelFile("/p/mmproj.gguf", state, size_bytes=98_000_000, needed_bytes=1_597_000_000, reason="why")
+    wanted = model(mmproj=Path("/p/mmproj.gguf"), places={"mmproj": Place("homellm.yaml", 7, 5)})
+    (found,) = problems(wanted, world(model_files={"/p/mmproj.gguf": file}))
+    assert (found.id, found.message, found.line) == (id, says, 7)
+
+
+def test_a_projector_that_is_a_model():
+    path = "/p/mmproj.gguf"
+    wanted = model(mmproj=Path(path))
+    (found,) = problems(wanted, world(model_files={path: ModelFile(path, "ok", architecture="llama")}))
+    assert (found.id, "it is a model of the architecture llama" in found.message) == ("projector-broken", True)
+    assert problems(wanted, world(model_files={path: ModelFile(path, "ok", architecture="clip")})) == ()
+    assert problems(wanted, world()) == ()  # an engine elsewhere: nobody looked
 
 
 def test_a_file_that_ends_inside_its_header_is_named():

@@ -178,6 +178,10 @@ def other_template(scene: Scene) -> None:
     scene.props["chat_template_caps"] = {}
 
 
+def with_images(scene: Scene) -> None:
+    scene.props["modalities"] = {"vision": True}
+
+
 FAR: tuple[Change, ...] = (
     *(restarted, of_another_process, paused, ended_and_came_back, renamed, policy_set_to_no, cpus_updated),
     *(memory_updated, of_another_image, joined_a_network, address_changed, published_elsewhere, mount_changed, gone),
@@ -185,5 +189,15 @@ FAR: tuple[Change, ...] = (
     *(engine_of_another_version, engine_with_other_logs, engine_with_another_runtime, engine_rootless),
     *(engine_of_another_id, a_successor_beside_it, an_orphan_beside_it, a_probe_left_behind),
     *(its_port_published_by_another, engine_silent, engine_talks_nonsense, engine_away),
-    *(not_healthy, other_slots, other_ctx, other_alias, other_weights, other_build, asleep, other_template),
+    *(
+        not_healthy,
+        other_slots,
+        other_ctx,
+        other_alias,
+        other_weights,
+        other_build,
+        asleep,
+        other_template,
+        with_images,
+    ),
 )

@@ -57,6 +57,7 @@ EVIDENCE: dict[str, Callable[[Scene], Evidence]] = {
     "other build since": lambda scene: scene.evidence(props=props(build_info="x")),
     "asleep since": lambda scene: scene.evidence(props=props(sleeping=True)),
     "other template since": lambda scene: scene.evidence(props=props(template_caps={})),
+    "other modalities since": lambda scene: scene.evidence(props=props(modalities=("vision",))),
     "other CPUs since": lambda scene: scene.evidence(process=process(scene, cpus="7")),
     "other locked memory since": lambda scene: scene.evidence(process=process(scene, locked_bytes=4096)),
     "other groups since": lambda scene: scene.evidence(process=process(scene, groups=(4711,))),
