@@ -71,7 +71,18 @@ def _judged(model: Model, job: Job, emit: Emit) -> ModelReport:
         notes = (UNDER_WAY if under_way(unit) else "", differs)
         return replace(report, notes=(*report.notes, *filter(None, notes)))
     concurrency = job.options.concurrency
-    return examine(model, container, subject, job.ports, job.scope, tell, concurrency=concurrency, difference=differs)
+    settled = unit.next is None
+    return examine(
+        model,
+        container,
+        subject,
+        job.ports,
+        job.scope,
+        tell,
+        concurrency=concurrency,
+        difference=differs,
+        settled=settled,
+    )
 
 
 def _absent(model: Model) -> Problem:

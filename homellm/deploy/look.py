@@ -48,7 +48,7 @@ def look(
     recorded |= {"chat"} if record.chat is not None else set()
     evidence = replace(evidence, log=log, log_from_start=reaches_back(log), chat=record.chat, recorded=recorded)
     evidence = replace(evidence, tool_call=record.tool_call)
-    verdicts = judge_all(model, evidence, expected_path=subject.expected_path)
+    verdicts = judge_all(model, evidence, expected_path=subject.expected_path, settled=True)
     return _judged(model, container, verdicts, evidence)
 
 
@@ -62,12 +62,14 @@ def examine(
     *,
     concurrency: bool = False,
     difference: str = "",
+    settled: bool = True,
 ) -> ModelReport:
     """A running container by every witness, with one real request; what is found becomes its record.
 
     With `concurrency` also whether its slots really work at once. `difference` says why it is not the one that is
     declared now: then that is its note and hint, and its record stays what it was. One that was not ready yet in this
-    run gets no record: the next look asks anew. Raises Interrupted on Ctrl-C, which does not wait for the request.
+    run gets no record: the next look asks anew. `settled` tells that no swap is at work on it. Raises Interrupted on
+    Ctrl-C, which does not wait for the request.
     """
     evidence = apart(partial(_observe, model, container, subject, ports, tell, concurrency=concurrency), scope)
     notes = (difference,) if difference else ()
@@ -78,7 +80,7 @@ def examine(
         return replace(serving_report(model, crashed, State.FAILED), problems=crashes, notes=notes)
     if never_ready and _loads(evidence):
         return replace(_loading_report(model, container), notes=notes)
-    verdicts = judge_all(model, evidence, expected_path=subject.expected_path)
+    verdicts = judge_all(model, evidence, expected_path=subject.expected_path, settled=settled)
     if difference:
         return replace(_judged(model, container, hold_off(verdicts, difference, model.name), evidence), notes=notes)
     if not never_ready:

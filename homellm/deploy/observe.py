@@ -20,6 +20,7 @@ from homellm.gpu import resolve
 from homellm.health.checks import judges_template
 from homellm.health.merge import merge, reaches_back
 from homellm.health.reader import LogReader
+from homellm.planning.units import policy_to_restore
 from homellm.ports import Engine, HttpReply, Stream
 from homellm.runners.recognise import recognise
 from homellm.sizing import UnknownType, estimate_model
@@ -91,6 +92,11 @@ def subject_of_container(container: Container, model: Model, ports: Ports, *, lo
         embedding=served.embedding,
         port=published[1] if published else None,
         bind=published[0] if published else "127.0.0.1",
+        # What somebody has put on it since is no fault of its coming back.
+        restart=policy_to_restore(container, "no"),
+        memory_bytes=container.memory_bytes or None,
+        cpu_shares=container.cpu_shares or None,
+        cpuset=container.cpuset or None,
     )
     return Subject(model=own, expected_path=served.model_path or "", local=local)
 

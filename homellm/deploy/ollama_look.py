@@ -207,7 +207,15 @@ def _check_moved(
     differs = difference(unit.current, desired, moved.image, world) or changed
     concurrency = job.options.concurrency
     return examine(
-        moved, unit.current, subject, job.ports, job.scope, tell, concurrency=concurrency, difference=differs
+        moved,
+        unit.current,
+        subject,
+        job.ports,
+        job.scope,
+        tell,
+        concurrency=concurrency,
+        difference=differs,
+        settled=unit.next is None,
     )
 
 

@@ -8,7 +8,7 @@ from homellm.deploy.look import starting_report
 from homellm.deploy.ollama_record import Proof, ServerRecord, outcomes_of, read_server_record
 from homellm.deploy.recorded import stuck, told_back, with_failed
 from homellm.deploy.session import Ports
-from homellm.deploy.unapplied import Held, held, held_by_record
+from homellm.deploy.unapplied import Held, drifted, held, held_by_record, is_settled
 from homellm.deploy.unapplied import told as told_held
 from homellm.domain.names import server_container_name
 from homellm.domain.published import endpoint_on
@@ -17,6 +17,8 @@ from homellm.domain.stack import Model, OllamaServer, Stack
 from homellm.domain.verdicts import State
 from homellm.domain.world import Container
 from homellm.errors import ExitCode, Problem
+from homellm.health.checks import judge_inspected
+from homellm.health.checks.ollama import of_server
 from homellm.planning.ladder import Asked, Outcome
 from homellm.planning.ladder_record import fallback_of
 from homellm.planning.units import sort_unit
@@ -118,7 +120,10 @@ def ps_on_ollama(model: Model, stack: Stack, containers: tuple[Container, ...], 
     report = _of_server(base, model, container, record, proof, ports)
     of_model = held_by_record(model, stack, proof.declared) if proof is not None else Held(False)
     own = held(server, stack, container, lambda: record.own_declared) if container is not None else Held(False)
-    return told_held(report, own, of_model)
+    report = told_held(report, own, of_model)
+    if container is None or unit is None or not is_settled(unit, server):
+        return report
+    return drifted(report, judge_inspected(of_server(model, server), container))
 
 
 def _of_server(

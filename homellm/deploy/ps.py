@@ -10,13 +10,14 @@ from homellm.deploy.record import read_record, recorded_declaration
 from homellm.deploy.recorded import stuck, told_back, with_failed
 from homellm.deploy.session import Ports
 from homellm.deploy.telling import serving_report
-from homellm.deploy.unapplied import held
+from homellm.deploy.unapplied import drifted, held, is_settled
 from homellm.deploy.unapplied import told as told_held
 from homellm.domain.names import LABEL_STACK, container_name
 from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.stack import Model, Stack
 from homellm.domain.verdicts import State
 from homellm.domain.world import Container
+from homellm.health.checks import judge_inspected
 from homellm.planning.orphans import orphan_containers
 from homellm.planning.units import Unit, sort_unit
 
@@ -34,7 +35,7 @@ def _model(model: Model, stack: Stack, containers: tuple[Container, ...], ports:
     if model.runner == "ollama":
         report = _of_ollama(model, unit, stack, containers, ports)
     else:
-        report = _held(_one(model, unit, ports), model, stack, unit.current, ports)
+        report = _held(_one(model, unit, ports), model, stack, unit, ports)
     return replace(report, notes=(*report.notes, *leftover_notes(unit)))
 
 
@@ -46,14 +47,16 @@ def _of_ollama(model: Model, unit: Unit, stack: Stack, containers: tuple[Contain
         return ps_on_ollama(model, stack, containers, ports)
     moved = replace(model, runner="llama-server")
     report = ps_moved(_one(moved, unit, ports), moved, unit.current, stack, containers, ports)
-    return _held(report, model, stack, unit.current, ports)
+    return _held(report, model, stack, unit, ports)
 
 
-def _held(report: ModelReport, model: Model, stack: Stack, container: Container | None, ports: Ports) -> ModelReport:
-    """The report with whether the file says something else than what its container was made as."""
+def _held(report: ModelReport, model: Model, stack: Stack, unit: Unit, ports: Ports) -> ModelReport:
+    """The report with whether the file, or somebody's `docker update`, says something else than what was verified."""
+    container = unit.current
     if container is None or report.container != container.name:
         return report
-    return told_held(report, held(model, stack, container, lambda: recorded_declaration(container, ports)))
+    report = told_held(report, held(model, stack, container, lambda: recorded_declaration(container, ports)))
+    return drifted(report, judge_inspected(model, container) if is_settled(unit, model) else ())
 
 
 def _one(model: Model, unit: Unit, ports: Ports) -> ModelReport:

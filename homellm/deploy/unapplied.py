@@ -20,6 +20,7 @@ from homellm.planning.declared import (
     unset_of,
 )
 from homellm.planning.desired import Desired
+from homellm.planning.units import Unit
 
 FILE_CHANGED = "The stack file changed since this container was started; homellm up applies it."
 _NOT_KNOWN = "Whether it was started from the present stack file is not known"
@@ -103,6 +104,30 @@ def told(report: ModelReport, *found: Held) -> ModelReport:
     state = State.UNVERIFIED if report.state is State.VERIFIED else report.state
     notes = (edited_note(report.name),) if edited else tuple(dict.fromkeys(one.why for one in found if one.why))
     return replace(report, state=state, edited=edited, notes=(*report.notes, *notes))
+
+
+def is_settled(unit: Unit, declared: Declared) -> bool:
+    """Whether what inspect tells of a unit can be held against its declaration: it runs, and no swap is under way.
+
+    Nor is a key that it would be held against unknown here.
+    """
+    known = declared.unset.isdisjoint(("memory", "cpu_shares", "shm_size", "cpuset", "restart"))
+    return known and unit.current is not None and unit.current.running and unit.next is None
+
+
+def drifted(report: ModelReport, verdicts: tuple[Verdict, ...]) -> ModelReport:
+    """The report with what somebody changed on the running container, as inspect tells: it is not as it was verified.
+
+    Where the file changed that may be the reason, and is told already.
+    """
+    if not verdicts or report.edited:
+        return report
+    state = State.DEGRADED if report.state is State.VERIFIED else report.state
+    notes = tuple(
+        f"{one.id}: asked {one.asked_text or one.asked}, observed {one.text or one.observed}. {one.hint}"
+        for one in verdicts
+    )
+    return replace(report, state=state, checks=(*report.checks, *verdicts), notes=(*report.notes, *notes))
 
 
 def edited_note(name: str) -> str:

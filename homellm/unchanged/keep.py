@@ -180,7 +180,7 @@ def _is_same(one: Proved, ref: str, seen: Seen, facts: dict[str, Any]) -> bool:
 
 
 def _bare(container: Container) -> Container:
-    """Without what a commit changes after the proof, and what no verdict rests on."""
+    """Without what a commit changes after the proof; name and policy are held against what they are to be."""
     return replace(container, name="", restart_policy="no", health="")
 
 

@@ -81,6 +81,25 @@ def test_the_port_that_counts_is_the_one_that_the_container_publishes(cli, decla
     assert (found["running"], found["openai"]["host"]) == (True, f"http://127.0.0.1:{port}/v1")
 
 
+def test_what_docker_update_changed_is_noticed_by_all_who_look(cli, declare, docker_api, prefix):
+    declare()
+    assert (up := cli("up")).code == 0, up
+    name = f"{prefix}-m"
+    docker_api.update_container(name, mem_limit=2 << 30, memswap_limit=2 << 30, restart_policy={"Name": "no"})
+    for verb in ("ps", "check"):
+        result, model = look(cli, verb)
+        assert (result.code, model["state"], failed(model)) == (5, "degraded", {"limits", "restart-policy"}), result
+    assert (again := cli("up")).code == 5, again
+    assert docker_api.inspect_container(name)["HostConfig"]["RestartPolicy"]["Name"] == "unless-stopped"
+    result, model = look(cli)
+    assert (result.code, failed(model)) == (5, {"limits"}), result
+    assert (anew := cli("up", "--force-recreate")).code == 0, anew
+    assert look(cli, "ps")[0].code == 0
+    docker_api.update_container(name, cpuset_cpus="0")
+    result, model = look(cli, "ps")
+    assert (result.code, model["state"], failed(model)) == (5, "degraded", {"limits"}), result
+
+
 def test_one_that_was_killed_once_and_serves_is_told_so_until_it_is_restarted(cli, declare, docker_api, prefix, port):
     declare()
     assert (up := cli("up")).code == 0, up

@@ -5,7 +5,8 @@ from __future__ import annotations
 from homellm.domain.evidence import Evidence
 from homellm.domain.stack import Model
 from homellm.domain.verdicts import Verdict
-from homellm.health.checks import device, files, gates, host, memory, serving
+from homellm.domain.world import Container
+from homellm.health.checks import device, files, gates, host, limits, memory, serving
 from homellm.health.checks.case import Case, Check
 
 CHECKS: tuple[Check, ...] = (
@@ -31,16 +32,30 @@ CHECKS: tuple[Check, ...] = (
     serving.batch,
     serving.concurrency,
     host.groups,
-    memory.limits,
+    limits.limits,
     memory.memory,
 )
 
 
-def judge_all(model: Model, evidence: Evidence, *, expected_path: str = "") -> tuple[Verdict, ...]:
+#: Those that inspect alone decides, and that change while a container runs.
+BY_INSPECT: tuple[Check, ...] = (limits.restart_policy, limits.limits)
+
+
+def judge_inspected(model: Model, container: Container) -> tuple[Verdict, ...]:
+    """What of a container is not as declared, by inspect alone: for who looks and asks nobody."""
+    case = Case(model, Evidence(container=container))
+    return tuple(verdict for check in BY_INSPECT if (verdict := check(case)) is not None and verdict.verdict == "fail")
+
+
+def judge_all(
+    model: Model, evidence: Evidence, *, expected_path: str = "", settled: bool = False
+) -> tuple[Verdict, ...]:
     """Hold what was observed against what is declared.
 
     `expected_path` is where the model's weights are mounted in the container; empty when it does not matter. A check
-    of something that is not declared gives no verdict.
+    of something that is not declared gives no verdict. `settled` is one that no swap is at work on: then its restart
+    policy counts too, which a swap sets once all else is proved.
     """
     case = Case(model, evidence, expected_path)
-    return tuple(verdict for check in CHECKS if (verdict := check(case)) is not None)
+    checks = (*CHECKS, limits.restart_policy) if settled else CHECKS
+    return tuple(verdict for check in checks if (verdict := check(case)) is not None)

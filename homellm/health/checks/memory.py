@@ -1,11 +1,11 @@
-"""Memory: locked weights, where the weights went, and the limits in force."""
+"""Memory: locked weights, and where the weights went."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from homellm.domain.verdicts import Native, Verdict
-from homellm.health.checks.case import INSPECT, Case, judged
+from homellm.domain.verdicts import Verdict
+from homellm.health.checks.case import Case, judged
 from homellm.health.devices import on_host
 
 #: So much of the weights locked counts as all of them: a page of a mapped header is neither weight nor locked.
@@ -19,15 +19,6 @@ NO_DIFFERENCE_MIB = 4
 _SAME = 0.90
 _KIB, _MIB, _GIB = 1024, 1024**2, 1024**3
 
-#: `docker update` changes a running container; the engine itself only ever drops a limit, which shows as none.
-_CHANGED = (
-    "Somebody changed the limits after the start (docker update). To make the container anew as declared: "
-    "homellm up --force-recreate."
-)
-_DROPPED = (
-    "The engine did not take over every limit (docker info names what its kernel lacks), or somebody took it off "
-    "(docker update); for the latter: homellm up --force-recreate."
-)
 _CAPABILITY = (
     "The weights are not locked. The container needs the capability IPC_LOCK, which mlock: true gives; a rootless or "
     "user-namespaced engine, an unprivileged LXC, or a user other than root in the container takes it away."
@@ -101,41 +92,6 @@ def _taken(case: Case) -> int | None:
     """Bytes on all devices together, by the server's own table of the load; None where it printed none."""
     rows = [row.self_mib for row in case.log.memory]
     return sum(row for row in rows if row is not None) * _MIB if rows and None not in rows else None
-
-
-def limits(case: Case) -> Verdict | None:
-    """The limits in force are the declared ones: an engine drops those that its kernel does not have."""
-    model, container = case.model, case.evidence.container
-    asked = {"memory": model.memory_bytes, "cpu_shares": model.cpu_shares, "shm_size": model.shm_size_bytes}
-    declared = {name: value for name, value in asked.items() if value is not None}
-    if not declared:
-        return None
-    if container is None:
-        hint = "The container could not be inspected."
-        return replace(judged("limits", _told(declared), None, None, INSPECT, hint=hint), asked_text=_words(declared))
-    inspected = {
-        "memory": container.memory_bytes,
-        "cpu_shares": container.cpu_shares,
-        "shm_size": container.shm_size_bytes,
-    }
-    observed = {name: inspected[name] for name in declared}
-    changed = any(observed[name] and observed[name] != value for name, value in declared.items())
-    hint = _CHANGED if changed else _DROPPED
-    verdict = judged("limits", _told(declared), _told(observed), declared == observed, INSPECT, hint=hint)
-    return replace(verdict, asked_text=_words(declared), text=_words(observed))
-
-
-def _told(limits: dict[str, int]) -> Native:
-    """One limit as its number, several by name."""
-    if len(limits) == 1:
-        return next(iter(limits.values()))
-    return ", ".join(f"{name} {value}" for name, value in limits.items())
-
-
-def _words(limits: dict[str, int]) -> str:
-    """The same for people: each limit by name, bytes with their unit; the engine writes 0 for no limit."""
-    told = {name: str(count) if name == "cpu_shares" else size(count) for name, count in limits.items()}
-    return ", ".join(f"{name} {told[name] if count else 'none'}" for name, count in limits.items())
 
 
 def size(count: int) -> str:

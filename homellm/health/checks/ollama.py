@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from homellm.domain.evidence import Evidence, Load, OllamaEvidence
 from homellm.domain.stack import OLLAMA_PORT, Model, OllamaServer
 from homellm.domain.verdicts import Verdict
-from homellm.health.checks import device, host
+from homellm.health.checks import device, host, limits
 from homellm.health.checks.case import API, LOG, Case, judged
 
 PS = "/api/ps"
@@ -46,9 +46,24 @@ class OllamaCase:
         # Ollama heeds no key, whatever variables it was given.
         container = replace(seen.container, has_key=False) if seen.container is not None else None
         return Case(
-            replace(self.model, gpu=self.server.gpu, port=self.server.port, bind=self.server.bind, api_key=None),
-            Evidence(container=container, url=seen.url, log=log, gpu=seen.gpu),
+            of_server(self.model, self.server), Evidence(container=container, url=seen.url, log=log, gpu=seen.gpu)
         )
+
+
+def of_server(model: Model, server: OllamaServer) -> Model:
+    """The model with what its server's container is declared as: what is declared at itself is for its successor."""
+    return replace(
+        model,
+        gpu=server.gpu,
+        port=server.port,
+        bind=server.bind,
+        api_key=None,
+        restart=server.restart,
+        memory_bytes=server.memory_bytes,
+        cpu_shares=server.cpu_shares,
+        shm_size_bytes=None,
+        cpuset=server.cpuset,
+    )
 
 
 def judge_ollama(model: Model, server: OllamaServer, evidence: OllamaEvidence) -> tuple[Verdict, ...]:
@@ -190,6 +205,14 @@ def _restarts(case: OllamaCase) -> Verdict | None:
     return host.restarts(case.of_llama_server(), serves=case.evidence.asked_ps) if case.server.ours else None
 
 
+def _limits(case: OllamaCase) -> Verdict | None:
+    return limits.limits(case.of_llama_server()) if case.server.ours else None
+
+
+def _restart_policy(case: OllamaCase) -> Verdict | None:
+    return limits.restart_policy(case.of_llama_server()) if case.server.ours else None
+
+
 CHECKS: tuple[Callable[[OllamaCase], Verdict | None], ...] = (
     _ready,
     slots,
@@ -202,6 +225,8 @@ CHECKS: tuple[Callable[[OllamaCase], Verdict | None], ...] = (
     _port,
     _exposure,
     _restarts,
+    _restart_policy,
+    _limits,
 )
 
 

@@ -21,6 +21,7 @@ CONTAINER = Container(
     image="i",
     status="running",
     pid=4711,
+    restart_policy="unless-stopped",
     ports=(("127.0.0.1", 18080, 8080),),
 )
 PROPS = Props(total_slots=3, n_ctx=2048, model_alias="smol", model_path=PATH)
