@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from homellm.deploy.job import Job
+from homellm.deploy.ollama_ended import told_as_end
 from homellm.deploy.ollama_load import let_go, load, observe, remember, why_not_loaded
 from homellm.deploy.ollama_models import Named, bring
 from homellm.deploy.ollama_prepare import prepare
@@ -28,7 +29,7 @@ from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model
 from homellm.domain.verdicts import State, Verdict
 from homellm.domain.world import Container
-from homellm.errors import HomellmError, Problem, Refused
+from homellm.errors import HomellmError, OllamaUnreachable, Problem, Refused
 from homellm.health.checks.ollama import judge_ollama, shadow_load
 from homellm.planning.declared import declared_text
 from homellm.planning.ladder import Asked, End, Key, Outcome, Rung, RungName, next_rung
@@ -46,7 +47,7 @@ def serve(model: Model, reached: Reached, job: Job, emit: Emit) -> ModelReport:
         climb = _Climb(model, reached, job.with_time(job.ports.clock.monotonic() - begun), emit, named)
         return climb.run()
     except HomellmError as error:
-        return failed_report(model, error.problems, current_of(unit, job))
+        return failed_report(model, told_as_end(error, model, reached, job), current_of(unit, job))
 
 
 def foresee(model: Model, named: Named, reached: Reached, job: Job) -> tuple[RungName | None, Model | None]:
@@ -171,7 +172,9 @@ class _Climb:
             self._load()
         except HomellmError as error:
             self.job.scope.check()
-            problems = why_not_loaded(error, self.reached)
+            cut_off = isinstance(error, OllamaUnreachable)
+            problems = () if cut_off else why_not_loaded(error, self.reached)
+            problems = problems or told_as_end(error, self.model, self.reached, self.job)
             self.reports["ollama"] = failed_report(self.model, problems, self._current())
             return replace(begun, served=False, problem=problems[0].id, reason=problems[0].message)
         assert self.evidence is not None  # noqa: S101 - _load has put it there

@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from homellm.domain.verdicts import State
+from homellm.errors import OllamaUnreachable
 from homellm.ports import HttpReply
-from tests.fakes.ollama import stored
+from tests.fakes.ollama import FakeApi, FakeLoad, stored
 from tests.unit.deploy.lab import NAME, Lab, model
-from tests.unit.deploy.ollama_lab import MOVED, OllamaLab, hybrid, lab_on
+from tests.unit.deploy.ollama_lab import MOVED, SERVER, OllamaLab, hybrid, lab_on
 
 RESET = HttpReply(0, error="connection reset by peer")
 
@@ -59,6 +60,43 @@ def test_gates_that_fail_of_a_server_that_goes_on_are_told():
     lab = Lab()
     lab.http.twist = at_first_props(lambda container: None)
     assert only(lab.up(model())).problems[0].id == "gate-api"
+
+
+# --- the Ollama server
+
+
+@pytest.mark.parametrize(
+    ("happens", "problem", "words"),
+    [
+        (lambda lab: lab.ports().engine.kill(SERVER, "SIGKILL"), "server-ended", "ended in the middle (exited,"),
+        (lambda lab: lab.state.daemon_restart(), "server-ended", "ended in the middle and was started again"),
+        (lambda lab: lab.state.vanish(SERVER), "container-gone", "was removed in the middle"),
+    ],
+)
+def test_an_ollama_that_ends_while_it_loads_or_takes_a_file_is_told(happens, problem, words, monkeypatch):
+    """The request says no more than that its connection broke."""
+    lab = lab_on("llama-server")
+
+    def cut(*_):
+        happens(lab)
+        raise OllamaUnreachable("nobody answers")
+
+    monkeypatch.setattr(FakeLoad, "run", cut)
+    found = only(lab.up(hybrid()))
+    assert (found.state, [one.id for one in found.problems]) == (State.FAILED, [problem])
+    assert f"{SERVER}, the Ollama server of hybrid, {words}" in found.problems[0].message
+    monkeypatch.setattr(FakeApi, "show", cut)
+    assert [one.id for one in only(lab.up(hybrid())).problems] == [problem]
+
+
+def test_one_that_runs_on_and_does_not_answer_is_told_as_that(monkeypatch):
+    lab = lab_on("llama-server")
+
+    def cut(*_):
+        raise OllamaUnreachable("nobody answers")
+
+    monkeypatch.setattr(FakeLoad, "run", cut)
+    assert "nobody answers" in only(lab.up(hybrid())).problems[0].message
 
 
 # --- what the ladder remembers of it
