@@ -289,6 +289,12 @@ RULES = (
         "docker network inspect {name} lists who uses it.",
     ),
     Rule(
+        r"error while removing network: unknown network (?P<name>\S+)",
+        NETWORK_MISSING,
+        "There is no network {name} any more.",
+        "Somebody has removed it at this moment.",
+    ),
+    Rule(
         r"network (?P<name>\S+) not found|could not find (?:a )?network (?P<name2>\S+)",
         NETWORK_MISSING,
         "There is no network {name}.",

@@ -8,6 +8,7 @@ import pytest
 
 from tests.engine.support.ollama_image import python_image
 from tests.engine.support.ports import free_port
+from tests.engine.support.removal import remove_by_force
 
 KEY = "sk-endpoints-41c7"
 #: For `python3 -c`: a GET of the first argument with the second one as the key.
@@ -39,7 +40,7 @@ def models_from_a_container(docker_api, prefix, llama_image):
         docker_api.start(made)
         code = docker_api.wait(made, timeout=60)["StatusCode"]
         said = docker_api.logs(made).decode()
-        docker_api.remove_container(made, force=True)
+        remove_by_force(docker_api, made["Id"])
         assert code == 0, said
         return [one["id"] for one in json.loads(said)["data"]]
 

@@ -48,7 +48,7 @@ def test_a_child_that_dies_while_it_loads_is_no_refusal(canary, ollama_log):
 
 def test_ollama_killed_while_it_pulls(canary, docker_api, prefix, ollama_registry, another_lfm2):
     name = ollama_registry.add("tiny:1", another_lfm2)
-    ollama_registry.rate_bytes_s = 1_000_000
+    ollama_registry.rate_bytes_s = 100_000  # it lasts until its Ollama is killed
     canary.declare("tiny", source=f"ollama:{name}", pull="missing", port=canary.moved_port)
     canary.file()
     running = canary.cli.start("up", "--format", "json")

@@ -160,6 +160,11 @@ TEXTS = [
         "homellm-nuc",
     ),
     (
+        "error while removing network: unknown network homellm-nuc id 2360ea4f",
+        "network-missing",
+        "no network homellm-nuc any more",
+    ),
+    (
         'error while removing network: network homellm-nuc has active endpoints (name:"x" id:"1")',  # 28
         "network-in-use",
         "homellm-nuc",
