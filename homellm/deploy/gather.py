@@ -93,8 +93,8 @@ def _ask(ref: str, program: Program | None, ports: Ports) -> tuple[str, str] | N
 def _model_files(models: tuple[Model, ...], info: EngineInfo, ports: Ports) -> dict[str, ModelFile]:
     if not info.local:
         return {}  # the files stand on the engine's machine, and it will say so when they do not
-    paths = {path for model in models for path in (model.source.path, model.mmproj) if path is not None}
-    return {str(path): ports.files.look(path) for path in paths}
+    named = (path for model in models for path in (model.source.path, model.mmproj, model.chat_template_file))
+    return {str(path): ports.files.look(path) for path in set(named) if path is not None}
 
 
 def _others_that_run(stack: Stack, models: tuple[Model, ...], containers: tuple[Container, ...]) -> tuple[Model, ...]:

@@ -30,6 +30,7 @@ def preflight(
     found = (
         file_problem(model, file),
         _projector(model, world),
+        _template(model, world),
         _image(model, world),
         _cpus(model, world),
         _port(model, unit, stack, world),
@@ -109,6 +110,28 @@ def _projector(model: Model, world: World) -> Problem | None:
         id="projector-broken",
         message=f"{file.path} is no projector: it is a model of the architecture {file.architecture}",
         hint="Name the mmproj file that belongs to the model; its makers give it beside the weights.",
+    )
+
+
+_TEMPLATE_FAULTS = {
+    "missing": "does not exist",
+    "unreadable": "cannot be read: {reason}",
+    "directory": "is a folder, not a chat template",
+}
+
+
+def _template(model: Model, world: World) -> Problem | None:
+    """What is wrong with the file of a chat template. It is no GGUF, and what it says is the server's to judge."""
+    file = world.model_files.get(str(model.chat_template_file)) if model.chat_template_file is not None else None
+    fault = _TEMPLATE_FAULTS.get(file.state) if file is not None else None
+    if file is None or fault is None:
+        return None
+    return problem_at(
+        model,
+        "chat_template_file",
+        id="template-unreadable",
+        message=f"{file.path} {fault.format(reason=file.reason)}",
+        hint="Name a file that can be read, or remove chat_template_file: the model's own template is used then.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -35,18 +36,22 @@ class Files:
     problems: tuple[Problem, ...] = ()
 
 
-def files(model: Model, weights: Path, found: ModelFile | None) -> Files:
-    """Mounts, read-only, of the folders in which a model's files stand; `found` is what stands at `weights`, if known.
+Found = Mapping[str, ModelFile]
 
-    The whole folder, since the parts of a split GGUF stand side by side and the server looks for them there. Weights
+
+def files(model: Model, weights: Path, found: Found) -> Files:
+    """Mounts, read-only, of the folders in which a model's files stand; `found` is what is known of them, by path.
+
+    The whole folder, since the parts of a split GGUF stand side by side and the server looks for them there. Files
     that are symbolic links (Hugging Face's cache) are mounted at the paths that they have here, every folder that the
     links pass: only so do they lead somewhere.
     """
-    mounts, path = _weights(weights, found.link_folders if found else ())
-    return _with_others(model, mounts, Paths(model=path))
+    because = "the weights, and the further parts of a split GGUF"
+    mounts, path = _stand(weights, found, MODELS_DIR, "the weights", because)
+    return _with_others(model, mounts, Paths(model=path), found)
 
 
-def stored_files(model: Model, stored: StoredFiles) -> Files:
+def stored_files(model: Model, stored: StoredFiles, found: Found) -> Files:
     """Mounts, read-only, of the files of an Ollama model: each by itself, or the whole volume that they lie in.
 
     One file and not its folder: the store has those of all other models too, and writes to it. A volume cannot be
@@ -68,19 +73,27 @@ def stored_files(model: Model, stored: StoredFiles) -> Files:
         mmproj=stand(stored.projector, "the projector") if stored.projector else None,
         adapters=tuple(stand(file, "an adapter of the model") for file in stored.adapters),
     )
-    return _with_others(model, mounts, paths)
+    return _with_others(model, mounts, paths, found)
 
 
-def _with_others(model: Model, mounts: list[Mount], paths: Paths) -> Files:
+def _with_others(model: Model, mounts: list[Mount], paths: Paths, found: Found) -> Files:
     """The weights' mounts and those of the files that the stack file names."""
     if model.mmproj is not None:
-        mounts.append(_folder(model.mmproj, MMPROJ_DIR, "the projector"))
-        paths = replace(paths, mmproj=f"{MMPROJ_DIR}/{model.mmproj.name}")
+        more, path = _stand(model.mmproj, found, MMPROJ_DIR, "the projector")
+        mounts.extend(_new(more, mounts))
+        paths = replace(paths, mmproj=path)
     if model.chat_template_file is not None:
-        mounts.append(_folder(model.chat_template_file, TEMPLATES_DIR, "the chat template"))
-        paths = replace(paths, chat_template=f"{TEMPLATES_DIR}/{model.chat_template_file.name}")
+        more, path = _stand(model.chat_template_file, found, TEMPLATES_DIR, "the chat template")
+        mounts.extend(_new(more, mounts))
+        paths = replace(paths, chat_template=path)
     mounts.extend(own_mounts(model.volumes))
     return Files(tuple(mounts), paths, mounts_twice(model, mounts))
+
+
+def _new(more: list[Mount], mounts: list[Mount]) -> list[Mount]:
+    """Those that are not there: links of two files pass the same folders of one cache."""
+    there = {(mount.source, mount.target) for mount in mounts}
+    return [mount for mount in more if (mount.source, mount.target) not in there]
 
 
 def own_mounts(volumes: tuple[Volume, ...]) -> list[Mount]:
@@ -89,18 +102,18 @@ def own_mounts(volumes: tuple[Volume, ...]) -> list[Mount]:
     return [Mount("volume" if v.named else "bind", v.source, v.target, v.read_only, because) for v in ordered]
 
 
-def _weights(weights: Path, link_folders: tuple[str, ...]) -> tuple[list[Mount], str]:
-    if not link_folders:
-        mount = _folder(weights, MODELS_DIR, "the weights, and the further parts of a split GGUF")
-        return [mount], f"{MODELS_DIR}/{weights.name}"
-    folders = [PurePosixPath(folder) for folder in link_folders]
+def _stand(file: Path, found: Found, target: str, what: str, because: str = "") -> tuple[list[Mount], str]:
+    """The mounts that one file wants, and its path in the container."""
+    known = found.get(str(file))
+    folders = [PurePosixPath(folder) for folder in known.link_folders] if known else []
+    if not folders:
+        return [
+            Mount("bind", str(file.parent), target, read_only=True, because=because or what)
+        ], f"{target}/{file.name}"
     outermost = [one for one in folders if not any(other in one.parents for other in folders)]
-    because = "the weights are symbolic links, which lead to the same place here and there"
-    return [Mount("bind", str(one), str(one), because=because) for one in outermost], str(folders[0] / weights.name)
-
-
-def _folder(file: Path, target: str, because: str) -> Mount:
-    return Mount("bind", str(file.parent), target, read_only=True, because=because)
+    verb = "are symbolic links, which lead" if what.endswith("s") else "is a symbolic link, which leads"
+    because = f"{what} {verb} to the same place here and there"
+    return [Mount("bind", str(one), str(one), because=because) for one in outermost], str(folders[0] / file.name)
 
 
 def mounts_twice(model: Declared, mounts: list[Mount]) -> tuple[Problem, ...]:

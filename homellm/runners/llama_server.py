@@ -73,9 +73,9 @@ def build(model: Model, stack: Stack, world: World) -> Built:
 def _files(model: Model, world: World) -> container.Files | None:
     """The files that the server is started on; None for a source that names none."""
     if model.stored is not None:
-        return container.stored_files(model, model.stored)
+        return container.stored_files(model, model.stored, world.model_files)
     weights = model.source.path
-    return container.files(model, weights, world.model_files.get(str(weights))) if weights is not None else None
+    return container.files(model, weights, world.model_files) if weights is not None else None
 
 
 def dialect_of(model: Model, world: World) -> tuple[Dialect, tuple[str, ...]]:

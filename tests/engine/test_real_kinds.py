@@ -85,8 +85,10 @@ class TestTools:
     @pytest.fixture
     def template(self, tmp_path):
         def write(text):
-            (tmp_path / "tools.jinja").write_text(text)
-            return str(tmp_path / "tools.jinja")
+            (tmp_path / "real").mkdir()
+            (tmp_path / "real" / "tools.jinja").write_text(text)
+            (tmp_path / "link.jinja").symlink_to("real/tools.jinja")
+            return str(tmp_path / "link.jinja")
 
         return write
 
@@ -130,8 +132,11 @@ def look_at(port, picture_bytes):
 
 
 class TestProjector:
-    def test_one_that_is_right_and_then_one_of_another_model(self, cli, declare, tiny_lfm2, port):
-        declare(tiny_lfm2, mmproj=str(tiny_projector()))
+    def test_one_that_is_right_and_then_one_of_another_model(self, cli, declare, tiny_lfm2, port, tmp_path):
+        link = tmp_path / "cache" / "mmproj.gguf"  # as in the cache of the hub
+        link.parent.mkdir()
+        link.symlink_to(tiny_projector())
+        declare(tiny_lfm2, mmproj=str(link))
         model, checks = only(cli("up", "--format", "json"))
         assert (model["state"], checks["projector"]["verdict"], checks["projector"]["source"]) == (
             "verified",

@@ -60,6 +60,23 @@ def test_a_projector_that_is_a_model():
     assert problems(wanted, world()) == ()  # an engine elsewhere: nobody looked
 
 
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        ("missing", "/t/chat.jinja does not exist"),
+        ("unreadable", "/t/chat.jinja cannot be read: permission denied"),
+        ("directory", "/t/chat.jinja is a folder, not a chat template"),
+    ],
+)
+def test_template_file(state, says):
+    wanted = model(chat_template_file=Path("/t/chat.jinja"), places={"chat_template_file": Place("homellm.yaml", 7, 5)})
+    file = ModelFile("/t/chat.jinja", state, reason="permission denied")
+    (found,) = problems(wanted, world(model_files={file.path: file}))
+    assert (found.id, found.message, found.line) == ("template-unreadable", says, 7)
+    text = ModelFile("/t/chat.jinja", "not-gguf", reason="it is a text")
+    assert problems(wanted, world(model_files={text.path: text})) == ()
+
+
 def test_a_file_that_ends_inside_its_header_is_named():
     file = ModelFile("/models/smol.gguf", "truncated", size_bytes=500, reason="it ends inside its header")
     (found,) = problems(model(), world(model_files={"/models/smol.gguf": file}))

@@ -105,6 +105,25 @@ def test_weights_that_are_links_are_mounted_where_the_links_lead():
     assert [(m.source, m.target, m.read_only) for m in made.spec.mounts] == [(f, f, True) for f in folders[:2]]
 
 
+def test_other_files_that_are_links_are_mounted_as_the_weights_are():
+    """A projector beside its weights in the hub's cache, whose folders are mounted once; a template elsewhere."""
+    cache = "/home/me/.cache/huggingface/hub/models--org--m"
+    weights, projector = Path(f"{cache}/snapshots/abc/m.gguf"), Path(f"{cache}/snapshots/abc/mmproj.gguf")
+    template, folders = Path("/srv/chat.jinja"), (f"{cache}/snapshots/abc", f"{cache}/blobs")
+    found = {str(path): ModelFile(str(path), "ok", link_folders=folders) for path in (weights, projector)}
+    found[str(template)] = ModelFile(str(template), "not-gguf", link_folders=("/srv", "/opt/templates"))
+    wanted = model(source=Source("gguf", "", weights), mmproj=projector, chat_template_file=template)
+    made = built(wanted, files=found)
+    said = list(made.spec.argv)
+    assert (value_of(said, "--mmproj"), value_of(said, "--chat-template-file")) == (str(projector), str(template))
+    assert [(m.source, m.target) for m in made.spec.mounts] == [(f, f) for f in (*folders, "/srv", "/opt/templates")]
+    assert [m.because for m in made.spec.mounts][::2] == [
+        "the weights are symbolic links, which lead to the same place here and there",
+        "the chat template is a symbolic link, which leads to the same place here and there",
+    ]
+    assert made.problems == ()
+
+
 def test_a_template_of_ones_own_comes_after_jinja():
     said = argv(model(jinja=True, chat_template_file=Path("/etc/llm/chat.jinja")), "early-2025")
     assert said.index("--jinja") < said.index("--chat-template-file")
