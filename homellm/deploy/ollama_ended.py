@@ -7,6 +7,7 @@ from homellm.deploy.follow import TICK_S
 from homellm.deploy.job import Job
 from homellm.deploy.look import not_running, paused
 from homellm.deploy.ollama_reached import Reached
+from homellm.domain.evidence import Chat
 from homellm.domain.stack import Model
 from homellm.domain.world import Container
 from homellm.errors import HomellmError, OllamaUnreachable, Problem
@@ -17,16 +18,27 @@ _LOOKS = 20
 
 def told_as_end(error: HomellmError, model: Model, reached: Reached, job: Job) -> tuple[Problem, ...]:
     """The problems of an error; where nobody answers because the server of the stack ended, that is what is told."""
+    ended = end_of(model, reached, job) if isinstance(error, OllamaUnreachable) else None
+    return error.problems if ended is None else (ended,)
+
+
+def unanswered(chat: Chat | None, model: Model, reached: Reached, job: Job) -> Problem | None:
+    """Why a model's one request had no answer at all, where that is that the server ended."""
+    return end_of(model, reached, job) if chat is not None and not chat.status else None
+
+
+def end_of(model: Model, reached: Reached, job: Job) -> Problem | None:
+    """That the server ended, or was started anew, since it was reached; None where it runs on or is not ours."""
     begun = reached.container
-    if begun is None or not isinstance(error, OllamaUnreachable):
-        return error.problems
+    if begun is None:
+        return None
     for _ in range(_LOOKS):
         now = _find(begun, job)
         if now is None or not now.running or paused(now) or now.started_at != begun.started_at:
-            return (_ended(begun, now, model, job),)
+            return _ended(begun, now, model, job)
         if job.scope.wait(TICK_S):
             break
-    return error.problems
+    return None
 
 
 def _find(begun: Container, job: Job) -> Container | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from homellm.deploy.job import Job
-from homellm.deploy.ollama_ended import told_as_end
+from homellm.deploy.ollama_ended import told_as_end, unanswered
 from homellm.deploy.ollama_load import let_go, load, observe, remember, why_not_loaded
 from homellm.deploy.ollama_models import Named, bring
 from homellm.deploy.ollama_prepare import prepare
@@ -174,10 +174,10 @@ class _Climb:
             self.job.scope.check()
             cut_off = isinstance(error, OllamaUnreachable)
             problems = () if cut_off else why_not_loaded(error, self.reached)
-            problems = problems or told_as_end(error, self.model, self.reached, self.job)
-            self.reports["ollama"] = failed_report(self.model, problems, self._current())
-            return replace(begun, served=False, problem=problems[0].id, reason=problems[0].message)
+            return self._not_loaded(begun, problems or told_as_end(error, self.model, self.reached, self.job))
         assert self.evidence is not None  # noqa: S101 - _load has put it there
+        if ended := unanswered(self.evidence.chat, self.model, self.reached, self.job):
+            return self._not_loaded(begun, (ended,))
         self.named = replace(self.named, record=remember(self.model, self.named, self.evidence))
         self.verdicts = judge_ollama(self.model, self.reached.server, self.evidence)
         one = self.evidence.load
@@ -191,6 +191,11 @@ class _Climb:
             reason=next((v.hint for v in self.verdicts if v.id == "slots"), ""),
             line=warned[-1].line if warned else "",
         )
+
+    def _not_loaded(self, begun: Outcome, problems: tuple[Problem, ...]) -> Outcome:
+        self.reports["ollama"] = failed_report(self.model, problems, self._current())
+        self.evidence = None
+        return replace(begun, served=False, problem=problems[0].id, reason=problems[0].message)
 
     def _current(self) -> Container | None:
         """What bears the name of its own container now."""

@@ -9,6 +9,7 @@ from homellm.deploy.gather import gather
 from homellm.deploy.job import Job
 from homellm.deploy.look import examine, look, not_ready, not_running, paused, starting_report
 from homellm.deploy.observe import subject_of
+from homellm.deploy.ollama_ended import told_as_end, unanswered
 from homellm.deploy.ollama_load import ask, into_memory, is_served, observe, remember, why_not_loaded
 from homellm.deploy.ollama_made import looks_changed
 from homellm.deploy.ollama_models import Named, lookup, unusable
@@ -28,7 +29,7 @@ from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model, OllamaServer
 from homellm.domain.verdicts import State
 from homellm.domain.world import Container
-from homellm.errors import ExitCode, HomellmError, Interrupted, Problem, Refused
+from homellm.errors import ExitCode, HomellmError, Interrupted, OllamaUnreachable, Problem, Refused
 from homellm.health.checks.ollama import judge_ollama, shadow_load
 from homellm.planning.declared import declared_text
 from homellm.planning.ladder import End, Outcome
@@ -111,9 +112,13 @@ def _check_served(
     except Interrupted:
         raise
     except HomellmError as error:
+        if isinstance(error, OllamaUnreachable):
+            return _out_of_service(model, reached.container, told_as_end(error, model, reached, job))
         return _out_of_service(model, reached.container, why_not_loaded(error, reached), reached.server)
     came = (_LOADED_BY_CHECK,) if evidence.ready_s is not None and not anew else ()
     chat = ask(model, named, reached, job, telling(model.name, emit))
+    if ended := unanswered(chat, model, reached, job):
+        return _out_of_service(model, reached.container, (ended,))
     evidence = replace(evidence, chat=chat)
     fallback = told(outcomes)
     stays = fallback is not None and (fallback.rung == "ollama" or model.fallback == "none")

@@ -6,6 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from homellm.deploy.check import check
+from homellm.deploy.scope import Scope
+from homellm.domain.stack import Source
 from homellm.domain.verdicts import State
 from homellm.errors import OllamaUnreachable
 from homellm.ports import HttpReply
@@ -87,6 +90,26 @@ def test_an_ollama_that_ends_while_it_loads_or_takes_a_file_is_told(happens, pro
     assert f"{SERVER}, the Ollama server of hybrid, {words}" in found.problems[0].message
     monkeypatch.setattr(FakeApi, "show", cut)
     assert [one.id for one in only(lab.up(hybrid())).problems] == [problem]
+
+
+def test_an_ollama_that_ends_while_it_is_asked_for_its_token_is_told():
+    """`up` and `check` alike; the request itself only had no answer."""
+    lab, plain = OllamaLab(), hybrid(name="plain", source=Source("ollama", "plain"))
+
+    def twist(container, path, reply):
+        if container.name != SERVER or path != "/v1/chat/completions":
+            return reply
+        lab.engine.kill(container.id, "SIGKILL")
+        return RESET
+
+    lab.http.twist = twist
+    found = only(lab.up(plain))
+    assert (found.state, [one.id for one in found.problems]) == (State.FAILED, ["server-ended"])
+    lab.http.twist = lambda container, path, reply: reply
+    assert only(lab.up(plain)).state is State.VERIFIED
+    lab.http.twist = twist
+    seen = only(check(lab.stack(plain), (), lab.ports(), lab.options, Scope(), lambda _event: None))
+    assert (seen.state, [one.id for one in seen.problems]) == (State.FAILED, ["server-ended"])
 
 
 def test_one_that_runs_on_and_does_not_answer_is_told_as_that(monkeypatch):
