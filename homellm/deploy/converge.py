@@ -26,6 +26,8 @@ from homellm.domain.stack import Model
 from homellm.domain.verdicts import judge
 from homellm.domain.world import Container
 from homellm.errors import HomellmError, Problem
+from homellm.planning.desired import Desired
+from homellm.planning.restoring import restoring
 from homellm.planning.units import Unit
 
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -41,7 +43,7 @@ def converge(model: Model, job: Job, emit: Emit, labels: Mapping[str, str] = _NO
         settled = settle(model, job.stack, job.world, fit=job.options.fit)
         found = prepare(model, settled, job, emit, labels, anew=anew)
         if not isinstance(found, Prepared):
-            return failed_report(model, found, current_of(unit, job))
+            return given_up(model, found, job, emit)
         return found.report(found.run.run())
     except HomellmError as error:
         return failed_report(model, error.problems, current_of(unit, job))
@@ -60,6 +62,24 @@ def prepare(
     proof = _Proof(model, job, emit, subject)
     unit = with_outdated(unit, job.ports, local=job.world.engine.local)
     return Prepared(proof, UnitRun(desired, unit, job, emit, model.gpu or "cpu", proof.prove, proof.prove_old, anew))
+
+
+def given_up(
+    model: Model, problems: tuple[Problem, ...], job: Job, emit: Emit, unit: Unit | None = None
+) -> ModelReport:
+    """The report of a model that cannot be begun. What a run that was killed has stopped of it serves again.
+
+    `unit` is what the engine holds of it, where the caller sees that in another way than it is.
+    """
+    unit = unit or unit_of(model, job.stack, job.world)
+    notes: tuple[str, ...] = ()
+    steps = restoring(unit, model.name, model.restart)
+    if steps and not other_at_work(unit, model.name, job):
+        proof = _Proof(model, job, emit, Subject(model=model, expected_path=""))
+        desired = Desired(model.name, None, "", {}, restart=model.restart)
+        notes = UnitRun(desired, unit, job, emit, model.gpu or "cpu", proof.prove, proof.prove_old).bring_back(steps)
+    report = failed_report(model, problems, current_of(unit, job))
+    return replace(report, notes=notes or report.notes)
 
 
 @dataclass(frozen=True, slots=True)

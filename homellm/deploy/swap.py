@@ -91,13 +91,16 @@ class Swap:
             undone = _without_failure(undone, "somebody has begun to remove it")
         elif self.failed is not None:
             undone = _without_failure(undone, "it moves together with one that failed", self.failed)
-        self.undone = undone
         self.done.clear()
-        for back in self.undone:
+        self.restore(undone, f"while taking back after: {reason}")
+
+    def restore(self, steps: tuple[Step, ...], when: str) -> None:
+        """Carry these steps out, whatever becomes of each: they lead back to what served."""
+        self.undone = steps
+        for back in steps:
             error = self.take_back(back)
             if error is not None:
-                text = f"could not {back.title}: {error} (while taking back after: {reason})"
-                self.emit(Note(text, model=back.model, warning=True))
+                self.emit(Note(f"could not {back.title}: {error} ({when})", model=back.model, warning=True))
 
     def take_back(self, back: Step) -> HomellmError | None:
         """Carry out one step of an undo; the error that kept it from being done. What is gone needs no undo.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 
-from homellm.deploy.converge import Prepared, prepare
+from homellm.deploy.converge import Prepared, given_up, prepare
 from homellm.deploy.job import Job
 from homellm.deploy.session import Emit
-from homellm.deploy.settle import settle_together, unit_of
+from homellm.deploy.settle import other_at_work, settle_together, unit_of
 from homellm.deploy.swap import Swap, Verify
 from homellm.deploy.telling import failed_report
 from homellm.deploy.unit import Carried, UnitRun, current_of
@@ -17,7 +17,9 @@ from homellm.domain.names import NEXT
 from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model
 from homellm.errors import HomellmError, Interrupted, Problem, Refused
-from homellm.planning.together import Together, held_back, together
+from homellm.planning.restoring import leaving, restoring
+from homellm.planning.together import Together, from_the_start, held_back, together
+from homellm.planning.units import Unit
 
 
 def converge_together(models: tuple[Model, ...], job: Job, emit: Emit) -> dict[str, ModelReport]:
@@ -43,9 +45,19 @@ def _converge(models: tuple[Model, ...], job: Job, emit: Emit) -> dict[str, Mode
     if stopped:
         (first, (problem, *_)), *_ = stopped.items()
         reasons = {model.name: stopped.get(model.name) or (held_back(model, first, problem),) for model in models}
-        return {model.name: _failed(model, reasons[model.name], job) for model in models}
+        units = {model.name: from_the_start(unit_of(model, job.stack, job.world)) for model in models}
+        if any(other_at_work(unit, name, job) for name, unit in units.items()):
+            return {model.name: _failed(model, reasons[model.name], job) for model in models}
+        _make_way(units, job, emit)
+        return {model.name: given_up(model, reasons[model.name], job, emit, units[model.name]) for model in models}
     carried = carry_out({name: one.run for name, one in ready.items()}, job, emit)
     return {name: one.report(carried[name]) for name, one in ready.items()}
+
+
+def _make_way(units: Mapping[str, Unit], job: Job, emit: Emit) -> None:
+    """Remove what a killed run has begun in place of those that it stopped: it holds the ports that these had."""
+    begun = [step for name, unit in units.items() if restoring(unit, name, "no") for step in leaving(unit, name)]
+    Swap(job.ports, job.scope, emit, lambda *_: None, job.options.engine_return_s).restore(tuple(begun), "making way")
 
 
 def _failed(model: Model, problems: tuple[Problem, ...], job: Job) -> ModelReport:

@@ -14,7 +14,7 @@ from homellm.deploy.session import Emit
 from homellm.deploy.swap import Swap, Verify
 from homellm.domain.events import Note, Progress
 from homellm.domain.names import LABEL_MAKER, LABEL_STACK
-from homellm.domain.steps import Plan, StartContainer
+from homellm.domain.steps import Plan, StartContainer, Step
 from homellm.domain.world import Container
 from homellm.errors import ContainerGone, HomellmError, Refused
 from homellm.planning.desired import Desired
@@ -89,6 +89,12 @@ class UnitRun:
         error.problems = (*error.problems, *moved)
         notes = self._prove_predecessor(swap)
         return Carried(True, error, (*notes, RESTARTED) if swap.engine_was_away else notes)
+
+    def bring_back(self, steps: tuple[Step, ...]) -> tuple[str, ...]:
+        """Start again what a run that was killed has stopped, and prove it; what there is to say of it."""
+        swap = Swap(self.job.ports, self.job.scope, self.emit, self.prove, self.job.options.engine_return_s)
+        swap.restore(steps, "while bringing back what an earlier run had stopped")
+        return self._prove_predecessor(swap)
 
     @contextmanager
     def turn(self) -> Iterator[None]:

@@ -25,7 +25,7 @@ from homellm.domain.names import LABEL_STACK, container_name, network_name, serv
 from homellm.domain.reports import ModelReport, StackReport
 from homellm.domain.stack import Model, OllamaServer, Stack
 from homellm.domain.steps import CreateNetwork
-from homellm.domain.world import Container, World
+from homellm.domain.world import World
 from homellm.errors import EngineRefused, ExitCode, HomellmError, Problem
 from homellm.planning.orphans import orphan_containers
 from homellm.planning.port_moves import Wave, port_moves
@@ -65,8 +65,9 @@ def up(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options, scop
         reports = _converge_all(ready, job, emit)
         for model in models:
             if model.name not in reports:
-                serving = _serving(model, stack, early, ports)
-                reports[model.name] = failed_report(model, unready(model, stack, pulled, files), serving)
+                reports[model.name] = _not_ready(
+                    model, unready(model, stack, pulled, files), replace(job, world=early), emit
+                )
                 emit(ModelFinished(reports[model.name]))
         _tell_orphans(stack, only, world, emit)
         _drop_unused_network(stack, world, ports)
@@ -118,13 +119,18 @@ def _concerned(wave: Wave, models: tuple[Model, ...]) -> tuple[Model, ...]:
     return tuple(m for m in models if m in wave.models or (m.runner == "ollama" and m.server in servers))
 
 
-def _serving(model: Model, stack: Stack, world: World, ports: Ports) -> Container | None:
-    """What a model, or the Ollama server that it is declared on, has now: nothing was done to it."""
+def _not_ready(model: Model, problems: tuple[Problem, ...], job: Job, emit: Emit) -> ModelReport:
+    """A model that something could not be pulled for, with what it has, or the Ollama server that it is declared on."""
+    if model.runner == "llama-server":
+        from homellm.deploy.converge import given_up  # noqa: PLC0415 - see _converging
+
+        return given_up(model, problems, job, emit)
+    stack, world = job.stack, job.world
     own = sort_unit(container_name(stack, model), model.name, world.containers).current
-    server = stack.ollama_server(model.server) if model.runner == "ollama" and own is None else None
+    server = stack.ollama_server(model.server) if own is None else None
     if server is not None:
         own = sort_unit(server_container_name(stack, server), server.name, world.containers).current
-    return ports.engine.find_container(own.name) if own is not None else None
+    return failed_report(model, problems, job.ports.engine.find_container(own.name) if own is not None else None)
 
 
 def _not_begun(model: Model, error: HomellmError, emit: Emit) -> ModelReport:

@@ -71,7 +71,7 @@ class _Reconciler:
         successor = unit.next
         if successor is None:
             return None
-        if not _was_verified(successor, unit):
+        if not was_verified(successor, unit):
             return self._take_back_commit(unit)
         if unit.current is not None and self._is_desired(unit.current) and not self._is_desired(successor):
             return None  # the file went back to what ran before: undoing is quicker than committing
@@ -251,7 +251,7 @@ class _Reconciler:
         return replace(self._rename(target, name, cause), undo=(back,))
 
 
-def _was_verified(successor: Container, unit: Unit) -> bool:
+def was_verified(successor: Container, unit: Unit) -> bool:
     """Whether a `.next` had passed its verification when its run was cut off.
 
     Its declared policy is set only then. One that is declared `no` tells nothing by its policy, but its predecessor
