@@ -33,7 +33,7 @@ def doctor(stack: Stack | None, ports: Ports, options: Options, told: tuple[Prob
         engine = ports.engine.info()
         if stack is not None:
             planned = plan(stack, (), ports, options)
-            problems += (*planned.problems, *_to_come(planned))
+            problems += (*planned.problems, *planned.advice, *_to_come(planned))
         web_uis = find_web_uis(ports.engine)
     except HomellmError as error:
         problems += error.problems

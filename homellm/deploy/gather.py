@@ -49,7 +49,17 @@ def gather(stack: Stack, models: tuple[Model, ...], ports: Ports) -> World:
         published=published,
         networks=_networks(stack, (*own, *servers), ports),
         gathered_for=frozenset(model.name for model in models),
+        ollama_weights=_ollama_weights(stack, judged=bool(model_files) or bool(servers), info=info, ports=ports),
     )
+
+
+def _ollama_weights(stack: Stack, *, judged: bool, info: EngineInfo, ports: Ports) -> dict[str, ModelFile]:
+    """What Ollama's models weigh; nothing where nobody's memory is judged beside them, as of one that is moving."""
+    if not stack.ollama or not judged:
+        return {}
+    from homellm.deploy.ollama_files import ollama_weights  # noqa: PLC0415 - for stacks with an Ollama alone
+
+    return ollama_weights(stack, info, ports)
 
 
 def _wanted_ports(declared: tuple[Declared, ...]) -> set[int]:

@@ -22,7 +22,7 @@ from homellm.deploy.ollama_record import (
 from homellm.deploy.published import SETTLE_S, dead_port
 from homellm.deploy.scope import Scope
 from homellm.deploy.session import Emit, Ports
-from homellm.deploy.settle import other_at_work, with_advice
+from homellm.deploy.settle import other_at_work, runs_as_declared, unit_of, with_advice
 from homellm.deploy.unit import UnitRun
 from homellm.deploy.witness import base_urls
 from homellm.domain.events import Note, Progress
@@ -42,11 +42,14 @@ def server_unit(server: OllamaServer, stack: Stack, world: World) -> Unit:
     return sort_unit(server_container_name(stack, server), server.name, world.containers)
 
 
-def settle_server(server: OllamaServer, stack: Stack, world: World) -> tuple[Desired, Unit, tuple[Problem, ...]]:
+def settle_server(
+    server: OllamaServer, stack: Stack, world: World, *, fit: bool = True
+) -> tuple[Desired, Unit, tuple[Problem, ...]]:
     """What is wanted of a server of ours, what is there, and what is known to stop it."""
     desired = desire_server(server, stack.models_on(server), stack, world)
     unit = server_unit(server, stack, world)
-    found = desired.problems + preflight_server(server, stack, unit, world)
+    kept = runs_as_declared(unit, desired)
+    found = desired.problems + preflight_server(server, stack, unit, world, fit=fit, kept=kept)
     return with_advice(desired, found, unit)
 
 
@@ -55,7 +58,7 @@ def reach(server: OllamaServer, job: Job, emit: Emit) -> Reached:
     if server.url is not None:
         api = job.ports.ollamas.api(server.url)
         return Reached(server, server.url, api.version(), api, None, job.ports)
-    desired, unit, problems = settle_server(server, job.stack, job.world)
+    desired, unit, problems = settle_server(server, job.stack, job.world, fit=job.options.fit)
     problems += other_at_work(unit, server.name, job)
     if problems:
         raise Refused(problems[0].message, problems=problems)
@@ -70,7 +73,20 @@ def reach(server: OllamaServer, job: Job, emit: Emit) -> Reached:
     reached = find(server, job.stack, job.ports)
     _hand_on(unit, reached, job)
     _keep_declared(desired, reached, job)
+    if not carried.changed:
+        _tell_of_new_models(desired, reached, job, emit)
     return reached
+
+
+def _tell_of_new_models(desired: Desired, reached: Reached, job: Job, emit: Emit) -> None:
+    """The notes on a server that nothing is done to, where a model is new on it: what they say may be new as well."""
+    proofs = read_server_record(reached.container, reached.url, job.ports).proofs
+    unproved = (one for one in job.stack.models_on(reached.server) if one.name not in proofs)
+    if any(
+        one.name in job.world.gathered_for and unit_of(one, job.stack, job.world).current is None for one in unproved
+    ):
+        for note in desired.notes:
+            emit(Note(note, model=reached.server.name))
 
 
 def _ensure_store(server: OllamaServer, job: Job, emit: Emit) -> None:

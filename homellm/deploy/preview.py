@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from homellm.deploy.free_names import taken_names
@@ -14,7 +14,7 @@ from homellm.deploy.orphans import orphan_steps, without
 from homellm.deploy.pull import missing_images, with_images
 from homellm.deploy.pull_models import ask_hub
 from homellm.deploy.scope import Scope
-from homellm.deploy.select import select
+from homellm.deploy.select import select, servers_of
 from homellm.deploy.session import Options, Ports
 from homellm.deploy.settle import Settled, settle, settle_together
 from homellm.deploy.up import network_step
@@ -53,6 +53,7 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
     summaries: list[PlanSummary] = []
     notes: list[tuple[str, str]] = []
     swapped: set[str] = set()
+    of_servers: dict[str, tuple[str, ...]] = {}
     swap = partial(_swap, stack=stack, ports=ports, options=options, problems=problems)
     job = Job(stack, world, ports, options, Scope(), Limits.of(options, ports))
     circle = _settled_together(moves.waves, stack, world, options)
@@ -63,8 +64,9 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
                 continue
             from homellm.deploy.ollama_server import settle_server  # noqa: PLC0415 - for stacks with an Ollama alone
 
-            settled = settle_server(one, stack, world)
+            settled = settle_server(one, stack, world, fit=options.fit)
             own = swap(settled)
+            of_servers[one.name] = settled[0].notes
             swapped |= {one.name} if own else set()
             summaries += _summary(one.name, settled, own)
             steps += own or ()
@@ -93,7 +95,8 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
         problems=tuple(problems),
         assumed=tuple(assumed),
         summaries=tuple(summaries),
-        notes=tuple(notes),
+        notes=(*_told_of_servers(of_servers, steps, stack), *notes),
+        advice=_of_memory(servers_of(stack, models), stack, world) if options.fit else (),
     )
 
 
@@ -111,6 +114,27 @@ def _of_all(plans: Mapping[str, Plan], models: tuple[Model, ...]) -> tuple[Step,
     if not all(plans.get(model.name) for model in models):
         return ()
     return together({model.name: plans[model.name] for model in models}).steps
+
+
+def _told_of_servers(
+    notes: Mapping[str, tuple[str, ...]], steps: Sequence[Step], stack: Stack
+) -> tuple[tuple[str, str], ...]:
+    """The notes on each Ollama server to which, or to a model of which, something is done."""
+    concerned = {step.model for step in steps}
+    touched = [
+        server.name
+        for server in stack.ollama
+        if concerned & {server.name, *(model.name for model in stack.models_on(server))}
+    ]
+    return tuple((name, note) for name in touched for note in notes.get(name, ()))
+
+
+def _of_memory(servers: tuple[OllamaServer, ...], stack: Stack, world: World) -> tuple[Problem, ...]:
+    if not servers:
+        return ()
+    from homellm.planning.memory_ollama import memory_advice  # noqa: PLC0415 - for stacks with an Ollama alone
+
+    return tuple(problem for server in servers for problem in memory_advice(server, stack, world))
 
 
 def _summary(

@@ -35,7 +35,7 @@ def settle(model: Model, stack: Stack, world: World, *, fit: bool = True) -> Set
     """
     desired = desire(model, stack, world)
     unit = unit_of(model, stack, world)
-    kept = _runs_as_declared(unit, desired)
+    kept = runs_as_declared(unit, desired)
     found = desired.problems + preflight(model, stack, unit, world, fit=fit, kept=kept)
     of_context = filter(None, (ctx_problem(model, world), ctx_note(model)))
     return with_advice(desired, (*found, *of_context), unit)
@@ -53,7 +53,8 @@ def settle_together(models: Sequence[Model], stack: Stack, world: World, *, fit:
     return found
 
 
-def _runs_as_declared(unit: Unit, desired: Desired) -> bool:
+def runs_as_declared(unit: Unit, desired: Desired) -> bool:
+    """Whether a unit's container runs and is made of what is declared now."""
     current = unit.current
     return current is not None and current.running and current.label(LABEL_HASH) == desired.hash != ""
 

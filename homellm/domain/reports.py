@@ -99,7 +99,8 @@ class PlanSummary:
 class PlanReport:
     """What `plan` and `up --dry-run` say. `assumed` lists the models whose flags nobody could ask the image for.
 
-    `notes` are worth knowing and stop nothing, by the name of whom they concern.
+    `notes` are worth knowing and stop nothing, by the name of whom they concern: of those that something is done to.
+    `advice` is what holds of the memory of Ollama's models whether or not anything is done.
     """
 
     stack: str
@@ -108,6 +109,7 @@ class PlanReport:
     assumed: tuple[str, ...] = ()
     summaries: tuple[PlanSummary, ...] = ()
     notes: tuple[tuple[str, str], ...] = ()
+    advice: tuple[Problem, ...] = ()
 
     @property
     def changes(self) -> bool:

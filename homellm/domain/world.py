@@ -331,6 +331,8 @@ class World:
     server would load now and that may change at their paths, by the model's name; absent where they cannot be seen.
     `published` maps an address and port held by a container to its name. `gathered_for` are the names of the models
     whose turn it is; those of the stack's other models that run have their files here too, since they hold memory.
+    `ollama_weights` are the files of the models on Ollama servers of ours, by the model's name, as far as these servers
+    matter: without a header, and with the reason, where it is not known what a model takes.
     """
 
     engine: EngineInfo
@@ -344,3 +346,4 @@ class World:
     networks: Mapping[str, Network] = field(default_factory=lambda: MappingProxyType({}))
     loadable: Mapping[str, tuple[FileState, ...]] = field(default_factory=lambda: MappingProxyType({}))
     gathered_for: frozenset[str] = frozenset()
+    ollama_weights: Mapping[str, ModelFile] = field(default_factory=lambda: MappingProxyType({}))

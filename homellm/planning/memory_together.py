@@ -1,46 +1,38 @@
 """Whether the models of a stack fit into memory beside each other, as they will be once all of them are up. Pure.
 
 Counted are the models whose turn it is, as they are declared, and those of the stack that run besides. What is not to
-run takes nothing. Models on an Ollama server are not counted: it makes room for one by unloading another.
+run takes nothing. Of the models on an Ollama server the largest one is counted, since it makes room for one by
+unloading another; whether all that it may load at once fit is advice of its own (`memory_ollama`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from homellm.domain.names import container_name
 from homellm.domain.places import problem_at
 from homellm.domain.stack import Model, Stack
-from homellm.domain.world import Container, World
+from homellm.domain.world import World
 from homellm.errors import ExitCode, Problem
-from homellm.planning.machine import as_served, empty, machine_in, mapped_file
-from homellm.planning.units import sort_unit
-from homellm.runners.recognise import recognise
-from homellm.sizing import Demand, Device, Machine, Place, UnknownType, demand_of, needs, places
+from homellm.planning.memory_members import One, of_llama_server, on_ollama, present, whole
+from homellm.sizing import Device, Machine, Place, needs, places
 from homellm.sizing.fit import MIB
 from homellm.sizing.together import Member, ctx_each, needs_together, places_together, slots_each
 
-
-@dataclass(frozen=True, slots=True)
-class _One:
-    """A model that will be in memory, and its container if that runs now."""
-
-    model: Model
-    member: Member
-    running: Container | None
+#: How a keep_alive of Ollama's begins that does not end: a negative one.
+_FOR_EVER = "-"
 
 
 def not_together(model: Model, stack: Stack, world: World) -> Problem | None:
     """Why `model` cannot be up together with the others of its stack; None when it can, or stands in nobody's way.
 
     Refused is what the whole machine could not hold. What it could, and what is free now cannot, is advice; so is what
-    some model may make room for by sleeping (`sleep_idle`). Raises caches.UnknownType.
+    some model may make room for by sleeping (`sleep_idle`, a `keep_alive` of its Ollama). Raises caches.UnknownType.
     """
     ones = _ones(model, stack, world)
     if len(ones) == 1:
         return None
-    certain = _told(model, ones, [_whole(one.member) for one in ones], stack, world, certain=True)
+    certain = _told(model, ones, whole(ones), stack, world, certain=True)
     if certain is not None:
         return certain
     starting = [one for one in ones if not one.member.fixed]
@@ -58,66 +50,26 @@ def beside_others(model: Model, stack: Stack, world: World) -> str:
     return _nearest(ones) if len(ones) > 1 else ""
 
 
-def _ones(model: Model, stack: Stack, world: World) -> list[_One]:
-    found = [_one(model if one.name == model.name else one, model, stack, world) for one in stack.models]
-    return [one for one in found if one is not None]
+def _ones(model: Model, stack: Stack, world: World) -> list[One]:
+    """All that will be in memory at once for good: of each Ollama server one model, for which others make room."""
+    found = [of_llama_server(model if one.name == model.name else one, model, stack, world) for one in stack.models]
+    return [*(one for one in found if one is not None), *on_ollama(model, stack, world, least=True)]
 
 
-def _one(one: Model, model: Model, stack: Stack, world: World) -> _One | None:
-    file = world.model_files.get(str(one.source.path)) if one.source.path else None
-    if file is None or file.header is None or (one is not model and one.runner != "llama-server"):
-        return None
-    unit = sort_unit(container_name(stack, one), one.name, world.containers)
-    running = unit.current if unit.current is not None and unit.current.running else None
-    fixed = one is not model and one.name not in world.gathered_for
-    if fixed and running is None:
-        return None
-    demand = demand_of(as_served(one, stack))
-    member = Member(
-        name=one.name,
-        header=file.header,
-        demand=_present(demand, running) if fixed and running is not None else demand,
-        machine=replace(machine_in(one, stack, world), container_bytes=None),
-        file=mapped_file(one),
-        fixed=fixed,
-        auto=one.gpu is not None and one.gpu_layers in (None, "auto"),
-    )
-    return _One(one, member, running) if one is model or _reckonable(member) else None
-
-
-def _reckonable(member: Member) -> bool:
-    """Whether another model's declaration makes sense; what is wrong with it is told in its own turn."""
-    try:
-        needs(member.header, member.demand)
-    except UnknownType:
-        return False
-    return True
-
-
-def _present(demand: Demand, container: Container) -> Demand:
-    """What a container was started to serve, as far as its arguments tell."""
-    served = recognise(container.args)
-    return replace(demand, parallel=served.parallel or demand.parallel, ctx=served.ctx or demand.ctx)
-
-
-def _whole(member: Member) -> Member:
-    return replace(member, machine=empty(member.machine))
-
-
-def _now(ones: Sequence[_One]) -> list[Member]:
+def _now(ones: Sequence[One]) -> list[Member]:
     """What is to be started, on what is free now and will be once the containers that are replaced have gone."""
     held = _held(ones)
     return [replace(one.member, machine=_with(one.member.machine, held)) for one in ones]
 
 
-def _held(ones: Sequence[_One]) -> Mapping[str, int]:
+def _held(ones: Sequence[One]) -> Mapping[str, int]:
     """What the containers of these models hold of each device. Mapped weights count as free for others already."""
     held: dict[str, int] = {}
     for one in ones:
         if one.running is None:
             continue
         machine = one.member.machine
-        need = needs(one.member.header, _present(one.member.demand, one.running))
+        need = needs(one.member.header, present(one.member.demand, one.running))
         on_host = (need.host.total if one.model.mlock else need.host.unmapped) + machine.shared * need.gpu.total
         for device, size in ((machine.host, on_host), (machine.gpu, need.gpu.total)):
             if device is not None:
@@ -137,14 +89,14 @@ def _freed(device: Device | None, held: Mapping[str, int]) -> Device | None:
 
 
 def _told(
-    model: Model, ones: Sequence[_One], members: Sequence[Member], stack: Stack, world: World, *, certain: bool
+    model: Model, ones: Sequence[One], members: Sequence[Member], stack: Stack, world: World, *, certain: bool
 ) -> Problem | None:
     used = _used(members)
     there = places_together(needs_together(members), [one.machine for one in members])
     place = next((place for place in there if place.missing_bytes and _to_blame(model, ones, used, place)), None)
     if place is None:
         return None
-    sleeps = any(one.model.sleep_idle_s for one in ones)
+    sleeps = any(_sleeps(one, stack) for one in ones)
     refused = certain and not sleeps
     nearest = _nearest(_ones(model, stack, world))
     return problem_at(
@@ -157,13 +109,19 @@ def _told(
     )
 
 
+def _sleeps(one: One, stack: Stack) -> bool:
+    """Whether a model lets go of its memory by itself when it is idle."""
+    server = stack.ollama_server(one.server) if one.server else None
+    return bool(one.model.sleep_idle_s) if server is None else not str(server.keep_alive).startswith(_FOR_EVER)
+
+
 def _used(members: Sequence[Member]) -> dict[str, dict[str, int]]:
     """What each takes of each device, by name."""
     wanted = zip(members, needs_together(members), strict=True)
     return {one.name: {place.name: place.used_bytes for place in places([need], one.machine)} for one, need in wanted}
 
 
-def _to_blame(model: Model, ones: Sequence[_One], used: Mapping[str, Mapping[str, int]], place: Place) -> bool:
+def _to_blame(model: Model, ones: Sequence[One], used: Mapping[str, Mapping[str, int]], place: Place) -> bool:
     """Whether `model` is one of those that fill this device: those that lie there for the most part.
 
     One that has a little of itself there is to blame only where everything else there runs already.
@@ -188,11 +146,11 @@ def _message(model: Model, used: Mapping[str, Mapping[str, int]], place: Place, 
     )
 
 
-def _nearest(ones: Sequence[_One]) -> str:
+def _nearest(ones: Sequence[One]) -> str:
     """What would fit: in what is free now rather than on a machine where nothing else is."""
     names = _listed([one.model.name for one in ones])
     moving = [one for one in ones if not one.member.fixed]
-    for members in (_now(moving), [_whole(one.member) for one in ones]):
+    for members in (_now(moving), whole(ones)):
         for key, most in (("parallel", slots_each(members)), ("ctx", ctx_each(members))):
             less = [one.model.name for one in moving if most and getattr(one.model, key) > most]
             if less:

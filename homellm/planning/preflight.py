@@ -43,14 +43,19 @@ def preflight(
     return tuple(problem for problem in found if problem is not None)
 
 
-def preflight_server(server: OllamaServer, stack: Stack, unit: Unit, world: World) -> tuple[Problem, ...]:
-    """The same for an Ollama server of ours: its image, CPUs, port and name."""
+def preflight_server(
+    server: OllamaServer, stack: Stack, unit: Unit, world: World, *, fit: bool = True, kept: bool = False
+) -> tuple[Problem, ...]:
+    """The same for an Ollama server of ours: its image, CPUs, port and name, and as advice the memory of its models."""
+    from homellm.planning.memory_ollama import memory_advice  # noqa: PLC0415 - for stacks with an Ollama alone
+
     found = (
         _image(server, world),
         _cpus(server, world),
         _port(server, unit, stack, world),
         _name(server, unit, stack, world),
         _networks(server, world),
+        *(memory_advice(server, stack, world, kept=kept) if fit else ()),
     )
     return tuple(problem for problem in found if problem is not None)
 

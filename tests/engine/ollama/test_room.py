@@ -68,3 +68,28 @@ def test_it_comes_back_when_the_successor_fails(
     assert ollama_log.loads() == 2
     assert chat(canary.port, "hybrid") == 200
     assert leftovers(docker_api, prefix) == [f"homellm-{prefix}", f"{prefix}-main"]
+
+
+def test_a_llama_server_that_leaves_ollama_no_room_is_refused(canary, tmp_path, tiny_lfm2):
+    """What both need is more than the machine has: counted before anything is started, by the blob in the store."""
+    canary.declare("plain", ctx=CTX)
+    canary.declare("own", runner="llama-server", source=f"gguf:{tiny_lfm2}", port=canary.moved_port, ctx=CTX)
+    canary.file()
+    used = [canary.cli("fit", name, "--format", "json").json["devices"][0]["used_bytes"] for name in ("plain", "own")]
+
+    def having(total_bytes):
+        tree = build(
+            f"cpus 0-1\nnuma 0-1\nmemory {total_bytes // KIB} {total_bytes // KIB}\n", tmp_path / f"{total_bytes}"
+        )
+        canary.cli.env["HOMELLM_HOST_ROOT"] = str(tree.root)
+        result = canary.up()
+        return result, {name: model["state"] for name, model in by_name(result).items()}
+
+    result, states = having(sum(used) - KIB * KIB)
+    assert (result.code, states) == (4, {"plain": "verified", "own": "failed"}), result
+    (error,) = result.json["errors"]
+    assert (error["id"], error["model"]) == ("does-not-fit", "own")
+    assert "own needs" in error["message"]
+    assert "MiB of system memory and plain" in error["message"]
+    result, states = having(sum(used) + 2 * 1024 * KIB * KIB)
+    assert (result.code, states) == (0, {"plain": "verified", "own": "verified"}), result
