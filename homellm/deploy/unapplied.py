@@ -123,11 +123,7 @@ def drifted(report: ModelReport, verdicts: tuple[Verdict, ...]) -> ModelReport:
     if not verdicts or report.edited:
         return report
     state = State.DEGRADED if report.state is State.VERIFIED else report.state
-    notes = tuple(
-        f"{one.id}: asked {one.asked_text or one.asked}, observed {one.text or one.observed}. {one.hint}"
-        for one in verdicts
-    )
-    return replace(report, state=state, checks=(*report.checks, *verdicts), notes=(*report.notes, *notes))
+    return replace(report, state=state, checks=(*report.checks, *verdicts))
 
 
 def edited_note(name: str) -> str:

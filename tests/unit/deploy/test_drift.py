@@ -50,9 +50,10 @@ def test_a_limit_that_nobody_declared(lab, limits):
     update(lab, **limits)
     for report in (listed(lab), checked(lab), lab.up().models[0]):
         assert (report.state, report.exit_code, failed(report)) == (State.DEGRADED, ExitCode.DEGRADED, {"limits"})
-    (note,) = listed(lab).notes
-    assert "docker update" in note
-    assert "homellm up --force-recreate" in note
+    assert listed(lab).notes == ()  # a table tells what failed, and the hint
+    (verdict,) = listed(lab).checks
+    assert "docker update" in verdict.hint
+    assert "homellm up --force-recreate" in verdict.hint
 
 
 def test_making_it_anew_takes_the_limit_off(lab):
