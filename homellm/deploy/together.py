@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 from homellm.deploy.converge import Prepared, given_up, prepare
 from homellm.deploy.job import Job
+from homellm.deploy.scope import shielded
 from homellm.deploy.session import Emit
 from homellm.deploy.settle import other_at_work, settle_together, unit_of
 from homellm.deploy.swap import Swap, Verify
@@ -92,9 +93,9 @@ def _proving(runs: Mapping[str, UnitRun]) -> Verify:
 
 
 def _commit(name: str, run: UnitRun, both: Together, job: Job, emit: Emit) -> Carried:
-    """The renames of one unit: all are proved, so what fails here the next `up` finishes."""
+    """The renames of one unit: all are proved, so Ctrl-C waits for them, and what fails here the next `up` finishes."""
     try:
-        Swap(job.ports, job.scope, emit, run.prove, job.options.engine_return_s).run(both.commits[name])
+        Swap(job.ports, shielded(), emit, run.prove, job.options.engine_return_s).run(both.commits[name])
     except HomellmError as error:
         return Carried(True, error)
     return Carried(changed=True)

@@ -69,8 +69,11 @@ def _published(declared: Model | OllamaServer, machine: Machine) -> tuple[Way, W
     if is_every(declared.bind):
         return Way(url_of_port(declared.bind, declared.port)), _on_lan(declared, declared.port, machine.lan)
     if _is_loopback(declared.bind):
-        key = " and an `api_key`" if isinstance(declared, Model) else ""
-        why = f"published on {declared.bind} alone: set `bind: 0.0.0.0`{key} for {declared.name}"
+        if isinstance(declared, Model):
+            way = f"set `bind: 0.0.0.0` and an `api_key` for {declared.name}"
+        else:
+            way = f"`bind: 0.0.0.0` for {declared.name} opens it to everybody, as Ollama asks no one for a key"
+        why = f"published on {declared.bind} alone: {way}"
         return Way(_url(declared.bind, declared.port)), Way(None, why)
     if declared.bind in machine.bridges:
         why = f"published on {declared.bind} alone, an address of Docker's: this machine and its containers are there"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
+
 import pytest
 
 from tests.engine.support.asking import get, post, status
@@ -92,6 +94,21 @@ class TestExposure:
         assert (checks["exposure"]["verdict"], checks["exposure"]["observed"]) == ("fail", "0.0.0.0")
         assert docker_api.inspect_container(f"{prefix}-smol")["State"]["Running"] is True
         assert only(cli("up", "--format", "json"), 5)[0]["state"] == "degraded"
+
+    def test_an_address_that_others_reach_wants_one_too(self, cli, declare, docker_api, prefix):
+        """Docker's own bridge stands for the LAN: each machine has it, and others are on it."""
+        (config, *_) = docker_api.inspect_network("bridge")["IPAM"]["Config"]
+        address = config.get("Gateway") or str(next(ip_network(config["Subnet"]).hosts()))
+        declare(bind=address)
+        (advice,) = [one for one in cli("doctor", "--format", "json").json["advice"] if one["id"] == "exposure"]
+        assert f"everybody who reaches {address} can use it" in advice["message"]
+        for verb in ("up", "check"):
+            model, checks = only(cli(verb, "--format", "json"), 5)
+            assert (model["state"], checks["exposure"]["verdict"]) == ("degraded", "fail"), verb
+            assert checks["exposure"]["hint"].startswith(f"Everybody who reaches {address} can use the model")
+        declare(bind=address, api_key="${PROOF_KEY}")
+        cli.env["PROOF_KEY"] = self.KEY
+        assert only(cli("up", "--format", "json"))[0]["state"] == "verified"
 
     def test_the_key_is_used_and_told_to_nobody(self, cli, declare, docker_api, prefix, port, tmp_path):
         declare(bind="0.0.0.0", api_key="${PROOF_KEY}", env={"PROOF_TOKEN": self.KEY[::-1]})

@@ -168,6 +168,30 @@ def test_ctrl_c_brings_all_back(method, ref):
     assert running(lab) == serving(SWAPPED)
 
 
+@pytest.mark.parametrize(
+    ("method", "ref"),
+    [
+        ("set_restart_policy", "nuc-a.next"),
+        ("set_restart_policy", "nuc-b.next"),
+        ("rename", "nuc-a"),
+        ("rename", "nuc-b"),
+    ],
+)
+def test_ctrl_c_after_the_last_proof_finishes_what_is_proved(method, ref):
+    lab = Lab()
+    lab.up(*models(OLD))
+    scope = Scope()
+
+    def before(call):
+        if (call.method, *call.args[:1]) == (method, ref):
+            scope.cancel()
+
+    report = lab.up(*models(SWAPPED), scope=scope, ports=lab.ports(before=before))
+    assert report.exit_code is ExitCode.INTERRUPTED
+    assert running(lab) == serving(SWAPPED)
+    assert {lab.state.by_name(name).policy for name in serving(SWAPPED)} == {"unless-stopped"}
+
+
 def test_a_rename_that_fails_is_finished_by_the_next_up():
     lab = Lab()
     lab.up(*models(OLD))

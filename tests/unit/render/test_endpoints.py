@@ -53,6 +53,9 @@ def test_where_a_published_port_is_reached(bind: str, host: str, lan: str | None
 
 def test_a_dead_address_is_never_printed_but_its_reason_is() -> None:
     assert only(CHAT).lan.why == ("published on 127.0.0.1 alone: set `bind: 0.0.0.0` and an `api_key` for LFM2.5:small")
+    assert only(OLLAMA, SERVER).lan.why == (
+        "published on 127.0.0.1 alone: `bind: 0.0.0.0` for main opens it to everybody, as Ollama asks no one for a key"
+    )
     unpublished = only(replace(CHAT, port=None))
     assert openai(unpublished) == (None, None, INSIDE)
     assert "give LFM2.5:small a `port`" in unpublished.host.why
