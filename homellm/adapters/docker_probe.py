@@ -14,7 +14,7 @@ from homellm.ports import Engine, Json, ProbeResult
 PROBE_TIMEOUT_S = 60.0
 #: How much of its output is read; the longest help seen has 60 kB.
 OUTPUT_LIMIT_BYTES = 1_000_000
-_REMOVAL_WAIT_S = 10.0
+_KILL_WAIT_S = 30.0
 
 
 def run_probe(
@@ -79,7 +79,7 @@ def _discard(engine: Engine, name: str) -> None:
     """Remove the container, also one that still runs; one that was never made is fine."""
     try:
         engine.kill(name, "SIGKILL")
-        engine.wait(name, _REMOVAL_WAIT_S)
+        engine.wait(name, _KILL_WAIT_S)
     except ContainerGone:
         return
     with contextlib.suppress(NotRemoved):  # it has answered; a later run sweeps away what is left of it

@@ -10,8 +10,9 @@ from homellm.errors import EngineRefused
 
 #: A busy llama-server leaves at once on its second SIGTERM and hangs for the whole grace on one alone.
 SECOND_SIGNAL_AFTER_S = 1.0
-#: A killed process is gone at once; the engine needs a moment to notice.
-KILL_WAIT_S = 10.0
+#: A killed process is gone at once, or once its memory is given back (locked weights, a GPU's); then the engine has to
+#: notice, which on a loaded machine takes its time.
+KILL_WAIT_S = 30.0
 _SLICE_S = 0.5
 
 

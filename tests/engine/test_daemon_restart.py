@@ -36,7 +36,7 @@ def test_while_a_successor_loads(private_engine, private_cli, declare, prefix):
 
     wait_for(loading, "the successor to load")
     private_engine.restart()
-    result = running.finish(180)
+    result = running.finish()
     assert result.code == 4, result
     (model,) = result.json["models"]
     assert (model["state"], model["container"]) == ("failed", f"{prefix}-m"), result
