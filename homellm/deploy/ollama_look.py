@@ -134,15 +134,20 @@ def _check_served(
 
 
 def _in_memory(model: Model, named: Named, reached: Reached, job: Job, emit: Emit, *, anew: bool) -> OllamaEvidence:
-    """What was seen of a model in memory; loads of one server come one after another."""
+    """What was seen of a model in memory; loads of one server come one after another.
+
+    `ready_s` is None where nothing became of it: one that gets another context than it asks for is there all the same.
+    """
     seen = observe(model, named, reached, job)
     if is_served(seen, model) and (seen.load is not None or not anew):
         return seen
     turn = job.turns.take(f"ollama {reached.server.name}", job.scope)
     try:
-        return into_memory(model, named, reached, job, emit, anew=anew)
+        found = into_memory(model, named, reached, job, emit, anew=anew)
     finally:
         turn.release()
+    as_before = seen.loaded is not None and found.loaded is not None and seen.loaded.ctx == found.loaded.ctx
+    return replace(found, ready_s=None) if as_before and not anew else found
 
 
 def _absent(model: Model, message: str) -> ModelReport:

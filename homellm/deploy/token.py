@@ -27,6 +27,9 @@ class Patience:
 
 PATIENCE = Patience()
 ASKING = "asking for one token"
+#: Nobody but the answer tells whether an Ollama is busy: it has no API of its slots, and the lines of its runners do
+#: not say which model they are of.
+UNSEEN = f"{ASKING}; whether Ollama serves others meanwhile it does not tell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ def ask_patiently(
 
 def wait_for_token(ask: Callable[[], Chat], tell: Tell) -> Chat:
     """The same of a server that tells nothing of its slots, as Ollama."""
-    chat = ask_patiently(ask, lambda: None, tell, ASKING, proved=False).chat
+    chat = ask_patiently(ask, lambda: None, tell, UNSEEN, proved=False).chat
     assert chat is not None  # noqa: S101 - it is waited for to its end
     return chat
 

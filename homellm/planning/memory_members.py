@@ -19,6 +19,9 @@ from homellm.runners.recognise import recognise
 from homellm.sizing import Demand, UnknownType, demand_of, fits, layers_fit, needs
 from homellm.sizing.together import Member
 
+#: Ollama's own rule, for 0 as well: three models for each GPU, or three on the CPU (server/sched.go).
+_BY_DEFAULT = 3
+
 
 @dataclass(frozen=True, slots=True)
 class One:
@@ -82,7 +85,7 @@ def on_ollama(model: Model | None, stack: Stack, world: World, *, least: bool = 
             continue
         there = [one for one in candidates(server, stack, world) if model is None or one.model.name != model.name]
         fitting = [one for one in there if fits_alone(one.member)]
-        found += fitting[: 1 if least else loaded_at_once(server, models)]
+        found += fitting[: 1 if least else loaded_at_once(server, models) or _BY_DEFAULT]
     return found
 
 

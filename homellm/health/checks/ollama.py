@@ -16,6 +16,12 @@ from homellm.health.checks import device, host, limits
 from homellm.health.checks.case import API, LOG, Case, judged
 
 PS = "/api/ps"
+#: By the status of an answer: 0 where none came in time, 503 where Ollama's queue is full (server/sched.go).
+_NO_ANSWER = {
+    0: "It serves others for so long, or hangs: Ollama tells nobody which. homellm logs shows whether requests end.",
+    503: "Its queue is full: so many requests wait for others, or for one that hangs. max_queue lets more wait;"
+    " homellm logs shows whether requests end.",
+}
 _OK = 200
 _NOT_IN_LOG = (
     "The server's log does not tell of a load of this model in its present run. homellm restart loads it again, and"
@@ -136,7 +142,7 @@ def _api(case: OllamaCase) -> Verdict:
         return judged("api", asked, None, None, API, hint="No request was made; homellm check makes one.", gate=True)
     if chat.status != _OK or not chat.tokens:
         said = chat.error or f"HTTP {chat.status}, {chat.tokens or 0} tokens"
-        hint = "Ollama is up and does not answer a request; look at its log: homellm logs."
+        hint = _NO_ANSWER.get(chat.status, "Ollama is up and does not answer a request; look at its log: homellm logs.")
         return judged("api", asked, chat.model, False, API, hint=hint, gate=True, text=said)
     came = "a vector" if case.model.embedding else "a token"
     return judged("api", asked, chat.model, True, API, gate=True, text=f"{chat.model}, {came} came back")

@@ -168,6 +168,13 @@ class TestNotInMemory:
         assert not_passed(first) == not_passed(second) == {}
         assert any("It was not in memory as declared" in note for note in first.notes)
 
+    def test_one_that_gets_another_context_than_it_asks_for_is_there_all_the_same(self, lab):
+        """A model that was trained on less, say: nothing became of it by being looked at."""
+        short = replace(PLAIN, ctx=256)
+        for _ in range(2):
+            found = checked(lab, HYBRID, short)["plain"]
+            assert ({v.id: v.observed for v in found.checks}["ctx"], found.notes) == (512, ())
+
     def test_one_that_ollama_cannot_load_fails_both_times_with_the_reason(self, lab):
         next(iter(lab.ollamas.in_memory.values())).clear()
         lab.ollamas.dies = True

@@ -20,6 +20,7 @@ from homellm.domain.verdicts import State
 from homellm.errors import ExitCode
 from homellm.ports import HttpReply
 from tests.unit.deploy.lab import Lab
+from tests.unit.deploy.ollama_lab import OllamaLab, hybrid
 
 SOON = Patience(look_s=0.01, looks=3)
 LATE = Chat(0, error="no whole answer within 120 s")
@@ -209,3 +210,28 @@ class TestAfterAFailedCheck:
         with serving_others(lab, monkeypatch):
             report = lab.up().models[0]
         assert (report.state, api(report).source) == (State.VERIFIED, "record")
+
+
+def test_of_an_ollama_that_does_not_answer_nobody_tells_whether_it_is_busy(monkeypatch):
+    """It is waited for to the end and not passed by a record: one that hangs looks the same from outside."""
+    monkeypatch.setattr(token, "PATIENCE", token.Patience(look_s=0.01))
+    lab, told = OllamaLab(), []
+    asked = hybrid(parallel=1, fallback="none")
+    lab.up(asked)
+    waits = threading.Event()
+
+    def post(_url, _body, *, timeout_s, api_key=None):
+        waits.wait(30)
+        return HttpReply(0, error="timed out")
+
+    def heard(event):
+        text = getattr(event, "text", "")
+        if "does not tell" in text:
+            told.append(text)
+            waits.set()
+
+    monkeypatch.setattr(lab.http, "post", post)
+    (report,) = check(lab.stack(asked), (), lab.ports(), lab.options, Scope(), heard).models
+    assert told[0] == "asking for one token; whether Ollama serves others meanwhile it does not tell"
+    assert (report.state, api(report).text) == (State.FAILED, "timed out")
+    assert api(report).hint.startswith("It serves others for so long, or hangs")

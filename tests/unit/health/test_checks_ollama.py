@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from homellm.domain.evidence import Load, OllamaEvidence
+from homellm.domain.evidence import Chat, Load, OllamaEvidence
 from homellm.domain.stack import Model, OllamaServer, Source
 from homellm.domain.verdicts import Verdict
 from homellm.health.checks.ollama import judge_ollama
@@ -48,3 +48,18 @@ def test_without_a_load_as_declared_the_gate_of_the_context_tells() -> None:
     assert forced(2048, 512) is None
     assert forced(2048, None) is None
     assert forced(2048) is None
+
+
+@pytest.mark.parametrize(
+    ("chat", "hint"),
+    [
+        (Chat(0, error="timed out"), "It serves others for so long, or hangs: Ollama tells nobody which."),
+        (Chat(503, error="server busy, please try again."), "Its queue is full: so many requests wait for others"),
+        (Chat(500, error="boom"), "Ollama is up and does not answer a request"),
+    ],
+)
+def test_no_answer_is_told_by_what_ollama_itself_says_of_it(chat: Chat, hint: str) -> None:
+    model = Model("m", Source("ollama", "m"), "i", runner="ollama", server="main")
+    (found,) = [v for v in judge_ollama(model, SERVER, OllamaEvidence(chat=chat)) if v.id == "api"]
+    assert (found.verdict, found.gate, found.text) == ("fail", True, chat.error)
+    assert found.hint.startswith(hint)

@@ -138,7 +138,7 @@ class TestInTurns:
         (found,) = advised(chat(20), *(on_ollama(name, 10) for name in ("a", "b")))
         assert f"of system memory, beside chat {mib(20)} MiB: together" in found.message
 
-    @pytest.mark.parametrize(("most", "told"), [(None, True), (3, True), (2, False), (1, False)])
+    @pytest.mark.parametrize(("most", "told"), [(None, True), (0, True), (3, True), (2, False), (1, False)])
     def test_as_many_as_it_may_load_at_once_the_largest(self, most, told):
         crowd = [on_ollama(name, 8) for name in ("a", "b", "c")]
         assert bool(advised(*crowd, server=replace(SERVER, max_loaded_models=most))) is told
