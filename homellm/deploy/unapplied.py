@@ -45,10 +45,13 @@ def held(declared: Declared, stack: Stack, container: Container, recorded: Calla
     By meaning, as its label keeps it. `recorded` gives what an `up` that found nothing to do has put beside it since,
     and is asked only where the label differs. Of secrets the values are compared too, where they are known here.
     """
-    kept = read_declared(container.label(LABEL_DECLARED))
+    kept, other = read_declared(container.label(LABEL_DECLARED)), recorded
     if kept is None:
-        return Held(_words_changed(declared, container))
-    found = _compared(declared, stack, kept, recorded)
+        kept, other = read_declared(recorded()), _nothing
+    if kept is not None:
+        found = _compared(declared, stack, kept, other)
+    else:
+        found = Held(True) if _words_changed(declared, container) else _known(unset_of(declared, stack))
     return replace(found, edited=True) if changed_secrets(declared, container) else found
 
 
@@ -58,7 +61,11 @@ def held_by_record(declared: Declared, stack: Stack, recorded: str) -> Held:
     if kept is None:
         why = f"Whether the stack file changed since it was loaded is not known: homellm up {declared.name} looks."
         return Held(None, why)
-    return _compared(declared, stack, kept, lambda: "")
+    return _compared(declared, stack, kept, _nothing)
+
+
+def _nothing() -> str:
+    return ""
 
 
 def _compared(declared: Declared, stack: Stack, kept: Declaration, recorded: Callable[[], str]) -> Held:
@@ -69,16 +76,19 @@ def _compared(declared: Declared, stack: Stack, kept: Declaration, recorded: Cal
         other = read_declared(recorded())
         yield other is not None and not differing(other, now, unset)
 
-    if not any(alike()):
-        return Held(True)
-    if unset:
-        names = ", ".join(sorted(unset))
-        return Held(None, f"Not compared with the stack file, since a variable in it is not set here: {names}.")
-    return Held(False)
+    return _known(unset) if any(alike()) else Held(True)
+
+
+def _known(unset: frozenset[str]) -> Held:
+    """What differs in nothing that is known, as far as everything is."""
+    if not unset:
+        return Held(False)
+    names = ", ".join(sorted(unset))
+    return Held(None, f"Not compared with the stack file, since a variable in it is not set here: {names}.")
 
 
 def _words_changed(declared: Declared, container: Container) -> bool:
-    """The same of a container that an older homellm made, by the words of its part of the file.
+    """The same of a container that an older homellm made and no `up` has looked at since, by the words of its section.
 
     And by what is published with which key. Another spelling counts as a change there; `defaults` and variables do not.
     """

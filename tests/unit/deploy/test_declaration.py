@@ -146,7 +146,11 @@ def test_of_an_older_homellm_the_words_count(lab):
     assert (lab.ps().state, lab.ps().edited) == (State.UNVERIFIED, True)
     lab.text = HEAD + PLAIN
     assert lab.up().models[0].state is State.VERIFIED
-    assert makes(lab) == []  # it is not made anew for its label
+    assert makes(lab) == []  # it is not made anew for its label, and known from now on
+    lab.text = HEAD + PLAIN.replace("port: 8081", "port: 8081, ctx: 4096")
+    assert (lab.ps().state, lab.ps().edited) == (State.VERIFIED, False)
+    lab.text = HEAD + "defaults: {ctx: 2048}\n" + PLAIN
+    assert (lab.ps().state, lab.ps().edited) == (State.UNVERIFIED, True)
 
 
 class TestSecrets:
