@@ -195,3 +195,29 @@ def test_what_is_not_known_is_not_compared() -> None:
 @pytest.mark.parametrize("text", ["", "no JSON", "[1]", "{"])
 def test_what_is_no_declaration_is_none(text: str) -> None:
     assert read_declared(text) is None
+
+
+OF_A_SERVER = ANOTHER | {
+    "store": Volume("/srv/ollama", "/root/.ollama"),
+    "keep_alive": 300,
+    "kv_cache_type": "q8_0",
+    "sched_spread": False,
+    "origins": ("https://a",),
+    "llama_args": MappingProxyType({"seed": "1"}),
+    "restart": "always",
+}
+NOT_OF_ITS_CONTAINER = {"name", "section", "places", "unset", "pull", "restart", "declared", "url", "log_source"}
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(OllamaServer) if f.name not in NOT_OF_ITS_CONTAINER])
+def test_every_key_of_a_server_counts(name: str) -> None:
+    def read_server(one: OllamaServer) -> Mapping[str, object]:
+        on_it = replace(stack(model()), gpus=(Gpu("card", "vulkan", auto=True),), ollama=(one,))
+        found = read_declared(declared_text(one, on_it))
+        assert found is not None
+        return found
+
+    base = OllamaServer("main", port=11434)
+    value = OF_A_SERVER.get(name, 7)
+    (key,) = differing(read_server(base), read_server(replace(base, **{name: value})))
+    assert key.partition(".")[0] == name.removesuffix("_bytes").removesuffix("_s")
