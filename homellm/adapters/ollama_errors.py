@@ -107,7 +107,8 @@ _UNKNOWN = Answer("", "pull-failed", "{text}", "ollama pull {model} shows it in 
 _CALL = (
     *_DISK,
     Answer(
-        r"signal: killed|requires more system memory|out of memory|cudaMalloc failed|failed to allocate",
+        r"signal: killed|with exit code -1|requires more system memory|out of memory|cudaMalloc failed"
+        r"|failed to allocate",
         "out-of-memory",
         "{model} does not fit into memory ({text})",
         "Lower ctx, parallel or the model's size, or raise the container's memory limit.",

@@ -178,7 +178,7 @@ def _too_large(line: Line, _: str) -> Signal:
 
 def _failed(line: Line, message: str) -> Signal:
     error = _value(line.text, "error") or _value(line.text, "string") or message
-    if "signal: killed" in error:
+    if "signal: killed" in error or "with exit code -1" in error:  # as Go numbers a signal: seen at 0.24.0
         return _signal(line, "out-of-memory", hint=_KILLED, fatal=True)
     if "timed out waiting for" in error:
         return _signal(line, "load-timeout", hint=_TIMEOUT, fatal=True)

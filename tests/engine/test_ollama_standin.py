@@ -1,6 +1,7 @@
 """The Ollama of the tests, held against recordings of the real one: no line and no answer that the real one has not."""
 
 import json
+import os
 import subprocess
 import urllib.request
 from pathlib import Path
@@ -195,6 +196,51 @@ class TestTheOldOne:
         # Pulls, the cloud, how long a load took, another file type, and memory that its own engine alone knows of.
         left_out = ("downloading", "cloud cache", "recommendations", "to become available", "file_type", "graph")
         assert [shape for shape in missing if not any(word in shape for word in left_out)] == []
+
+    def test_a_file_that_it_cannot_read_ends_its_runner_by_a_panic(self, run_ollama, store_with, smollm2, tmp_path):
+        lacking = tmp_path / "lacking.gguf"
+        lacking.write_bytes(smollm2.read_bytes().replace(b"output_norm.weight", b"output_nurm.weight"))
+        env = {"OLLAMA_NUM_PARALLEL": "3", "OLLAMA_NO_CLOUD": "1", "STANDIN_AGE": "old"}
+        server = run_ollama(store=store_with({"lacking": lacking}).root, env=env)
+        error = "error loading model: missing tensor 'output_norm.weight'\npanic:"
+        said = f"llama runner process has terminated: {error}"
+        assert server.ask("/api/generate", {"model": "lacking", "stream": False}) == (500, {"error": said})
+        log, real = server.log(), (OLD / "dies.log").read_text()
+        assert spoken(log) - shapes(*OLD.glob("*.log"), LOGS / "o-v0.24.0.log") == set()
+        telling = ("error loading model", "failed to load model", "panic:", "runner terminated", "Load failed")
+
+        def told(text):
+            return [line_shape(line) for line in text.splitlines() if any(word in line for word in telling)]
+
+        assert told(log) == told(real)
+        assert server.ask("/api/ps") == (200, {"models": []})
+
+    def test_a_runner_that_is_killed_has_the_number_that_go_gives_it(self, run_ollama, store_with, smollm2):
+        """So said the real one under a memory limit."""
+        env = {"OLLAMA_NUM_PARALLEL": "3", "OLLAMA_NO_CLOUD": "1", "STANDIN_AGE": "old", "STANDIN_DIE": "9"}
+        server = run_ollama(store=store_with({"smol": smollm2}).root, env=env)
+        said = "llama runner process has terminated with exit code -1"
+        assert server.ask("/api/generate", {"model": "smol", "stream": False}) == (500, {"error": said})
+        assert f'error="{said}"' in (OLD / "killed.log").read_text()
+        assert spoken(server.log()) - shapes(*OLD.glob("*.log"), LOGS / "o-v0.24.0.log") == set()
+
+
+def test_a_start_removes_what_nothing_uses_after_an_hour(run_ollama, store_with, tiny_lfm2):
+    """And what an upload that was cut off left, which it does not count: so did 0.24.0 and 0.33.0."""
+    store = store_with({"m": tiny_lfm2})
+    blobs = store.blob("m").parent
+    for name in (f"sha256-{'a' * 64}", "sha256-3465742883"):
+        (blobs / name).write_bytes(b"old")
+    used = len(list(blobs.iterdir())) - 2
+    (blobs / "sha256-1").write_bytes(b"young")
+    for path in blobs.iterdir():
+        if path.name != "sha256-1":
+            os.utime(path, (1_700_000_000, 1_700_000_000))
+    log = run_ollama(store=store.root).log()
+    assert f'msg="total blobs: {used + 1}"' in log
+    assert 'msg="total unused blobs removed: 1"' in log
+    assert len(list(blobs.iterdir())) == used + 1
+    assert (blobs / "sha256-1").exists()
 
 
 class TestKnobs:

@@ -8,6 +8,7 @@ from homellm.domain.evidence import LogSummary
 from homellm.health.reader import LogReader
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "logs"
+OLLAMA = FOLDER.parent / "ollama"
 NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.log")))
 
 

@@ -152,6 +152,7 @@ def test_a_gpu_has_the_name_that_ollama_found_it_under() -> None:
     ("error", "id"),
     [
         ("llama-server process has terminated: signal: killed", "out-of-memory"),
+        ("llama runner process has terminated with exit code -1", "out-of-memory"),
         ("llama-server process has terminated: signal: illegal instruction", "cpu-unsupported"),
         (
             "llama-server process has terminated: exit status 1: error loading model: unknown model architecture: 'x'",
@@ -193,23 +194,20 @@ def test_ollamas_own_crash_is_told() -> None:
 
 
 def test_a_file_that_a_runner_of_0_24_cannot_read_is_no_crash_of_ollama() -> None:
-    """Its runner ends every failed load by a panic (seen at 0.24.0); what it could not read stands before that."""
-    path = f"/root/.ollama/models/blobs/{blob('a')}"
-    reason = "error loading model: missing tensor 'output_norm'"
-    log = (
-        CONFIG
-        + f'{STAMP}msg="starting runner" cmd="/usr/bin/ollama runner --model {path} --port 1"\n'
-        + f"llama_model_load: {reason}\nllama_model_load_from_file_impl: failed to load model\n"
-        + f"panic: unable to load model: {path}\n\ngoroutine 26 [running]:\n"
-        + f'{STAMP}msg="llama runner terminated" error="exit status 2"\n'
-        + f'{STAMP}msg="Load failed" model={path} error="llama runner process has terminated: {reason}\\npanic:"\n'
-    )
+    """Its runner ends every failed load by a panic; what it could not read stands before that."""
+    log = (logs.OLLAMA / "0.24" / "dies.log").read_text()
     summary = logs.read(log)
     assert logs.problem_ids(summary) == ["blob-incompatible"]
     assert "This Ollama cannot read the file" in summary.problems[0].hint
     assert [load.ready for load in summary.loads] == [False]
-    bare = "".join(line + "\n" for line in log.splitlines() if "tensor" not in line)
+    bare = "".join(f"{line}\n" for line in log.splitlines() if "tensor" not in line)
     assert (logs.problem_ids(logs.read(bare)), logs.read(bare).loads[0].ready) == ([], False)
+
+
+def test_a_runner_of_0_24_that_memory_ended() -> None:
+    """Its own engine has no word for it but the exit code that Go gives a signal."""
+    summary = logs.read((logs.OLLAMA / "0.24" / "killed.log").read_bytes())
+    assert (logs.problem_ids(summary), summary.loads[0].ready) == (["out-of-memory"], False)
 
 
 def test_what_the_last_load_died_of_comes_last() -> None:

@@ -110,6 +110,7 @@ class TestLoading:
         ("status", "text", "id"),
         [
             (500, "llama-server process has terminated: signal: killed", "out-of-memory"),
+            (500, "llama runner process has terminated with exit code -1", "out-of-memory"),
             (500, "llama-server process has terminated: signal: illegal instruction", "cpu-unsupported"),
             (400, '"smol" does not support generate', "model-without-generate"),
             (503, "server busy, please try again.  maximum pending requests exceeded", "server-busy"),

@@ -194,9 +194,11 @@ class Journal:
         self.say("INFO", "llama_server.go:1295", "waiting for llama-server to start responding")
         self.say("INFO", "llama_server.go:1362", started.format(seconds()))
 
-    def died(self, status: str, code: int) -> None:
-        """The child is gone and had given a reason."""
-        self.say("ERROR", "llama_server.go:1023", "llama-server terminated", error=status, exit=code)
+    def dead(self, load: Any, status: str, code: int, reason: str) -> str:
+        """The child is gone, `reason` are its last words; the error that Ollama makes of it."""
+        if reason:
+            self.say("ERROR", "llama_server.go:1023", "llama-server terminated", error=status, exit=code)
+        return f"llama-server process has terminated: {status}" + (f": {reason}" if reason else "")
 
     def aborted(self) -> None:
         text = "client connection closed before llama-server finished loading, aborting load"

@@ -25,6 +25,7 @@ rope_finetuned n_vocab n_merges
 """
 ROW = re.compile(r"(print_info|llama_context): (\S[^=]*?)\s*= (.*)")
 KEPT = ("llama_model_loader: ", "load: ", "load_tensors: ", "llama_kv_cache: ", "llama_context: ", "llama_model_load")
+FAILURES = ("llama_model_load: error", "llama_model_load_from_file_impl: failed")
 DROPPED = ("unused tokens", "_rot_", "tensor overrides", "done_getting", "offloaded", "offloading")
 
 
@@ -37,8 +38,12 @@ class OldJournal(Journal):
         **Journal.sources, "config": "routes.go:1802", "cloud": "routes.go:1804", "blobs": "images.go:517",
         "unused": "images.go:524", "refused": "sched.go:423", "listening": "routes.go:1864", "compute": "types.go:60",
         "context": "routes.go:1914", "discovering": "runner.go:67", "download": "download.go:179",
-        "failed": "sched.go:510",
+        "failed": "sched.go:511",
     }  # fmt: skip
+
+    def __init__(self, *streams: Any) -> None:
+        super().__init__(*streams)
+        self._failures: set[tuple[int, str]] = set()
 
     def discovered(self, settings: Settings, gpu: Gpu | None, memory: tuple[int, int]) -> None:
         super().discovered(settings, gpu, memory)
@@ -124,11 +129,27 @@ class OldJournal(Journal):
     def child_said(self, line: str, load: Any = None) -> None:
         if load is not None and own_engine(load):
             return
-        if (told := old_line(line)) is not None:
+        told = old_line(line)
+        if told is not None and not self._is_repeated(told, load):
             self.raw(told)
 
-    def died(self, status: str, code: int) -> None:
-        self.say("ERROR", "server.go:303", "llama runner terminated", error=status)
+    def _is_repeated(self, line: str, load: Any) -> bool:
+        """Today's llama-server tries a file that it cannot read twice."""
+        if load is None or not line.startswith(FAILURES):
+            return False
+        key = (load.port, line)
+        known = key in self._failures
+        self._failures.add(key)
+        return known
+
+    def dead(self, load: Any, status: str, code: int, reason: str) -> str:
+        """Its runner ends by a panic, which Ollama cuts off at its colon; a signal has the number that Go gives it."""
+        if not reason:
+            return f"llama runner process has terminated with exit code {code}"
+        self.raw(f"panic: unable to load model: {load.model.blob}")
+        self.say("ERROR", "server.go:316", "llama runner terminated", error="exit status 2")
+        words = "\n".join(dict.fromkeys(map(old_words, reason.splitlines())))
+        return f"llama runner process has terminated: {words}\npanic:"
 
 
 def own_engine(load: Any) -> bool:
@@ -137,7 +158,7 @@ def own_engine(load: Any) -> bool:
 
 def old_line(line: str) -> str | None:
     """A line of today's llama-server as the llama.cpp inside 0.24 printed it; None for one that it did not have."""
-    line = line.replace("sched_reserve: ", "llama_context: ").replace("(load_mode = none)", "(mmap = false)")
+    line = old_words(line).replace("sched_reserve: ", "llama_context: ").replace("(load_mode = none)", "(mmap = false)")
     if line == "resolve_fused_ops: Flash Attention enabled":
         return "llama_context: Flash Attention was auto, set to enabled"
     if any(word in line for word in DROPPED):
@@ -146,6 +167,11 @@ def old_line(line: str) -> str | None:
         return _row(*found.groups(), line)
     keep = line.startswith(KEPT) and "reserv" not in line
     return line if keep else None
+
+
+def old_words(line: str) -> str:
+    """What llama.cpp says of a tensor that is not there, as it said it then."""
+    return re.sub(r"check_tensor_dims: tensor ('[^']*') not found", r"missing tensor \1", line)
 
 
 def _row(head: str, key: str, value: str, line: str) -> str | None:

@@ -223,10 +223,7 @@ class Scheduler:
             time.sleep(0.01)
 
     def _dead(self, child: Child) -> None:
-        status, code, reason = child.death()
-        if reason:
-            self.journal.died(status, code)
-        error = f"{self.journal.process} process has terminated: {status}" + (f": {reason}" if reason else "")
+        error = self.journal.dead(child.load, *child.death())
         self.journal.load_failed(child.load, error)
         raise ApiError(500, error)
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ MANIFEST_KIND = "application/vnd.docker.distribution.manifest.v2+json"
 CONFIG_KIND = "application/vnd.docker.container.image.v1+json"
 #: Unused blobs younger than this are left alone at the start.
 PRUNE_AGE_S = 3600.0
+BLOB = re.compile(r"sha256-[0-9a-f]{64}")
 
 
 @dataclass(slots=True)
@@ -90,13 +92,17 @@ class Store:
             folder.mkdir(parents=True, exist_ok=True)
 
     def prune(self) -> tuple[int, int]:
-        """Remove old blobs that no manifest names: how many were looked at, and how many went."""
+        """Remove old blobs that no manifest names: how many were looked at, and how many went.
+
+        What is no blob by its name (an upload that was cut off) goes as well, and is not counted.
+        """
         used = {path.name for name in self.names() for path in self._blobs_of(name)}
         old = [path for path in self.blobs.iterdir() if time.time() - path.stat().st_mtime > PRUNE_AGE_S]
         unused = [path for path in old if path.name not in used]
         for path in unused:
             path.unlink()
-        return len(old), len(unused)
+        looked_at, gone = (sum(BLOB.fullmatch(path.name) is not None for path in paths) for paths in (old, unused))
+        return looked_at, gone
 
     def _blobs_of(self, name: Name) -> list[Path]:
         manifest = json.loads(self.manifest_path(name).read_bytes())
