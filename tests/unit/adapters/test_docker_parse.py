@@ -259,3 +259,41 @@ def test_that_there_is_a_key_is_known_and_the_key_is_not_kept(env: list[str] | N
     container = parse.container({"Config": {"Env": env}})
     assert container.has_key is has_key
     assert "s3cret" not in repr(container)
+
+
+@pytest.mark.parametrize(
+    ("host", "cpus"),
+    [
+        ({"NanoCpus": 1_500_000_000}, 1.5),
+        ({"CpuQuota": 50_000, "CpuPeriod": 25_000}, 2),
+        ({"CpuQuota": 50_000, "CpuPeriod": 0}, 0.5),
+        ({"CpuQuota": -1, "CpuPeriod": 100_000}, 0),
+        ({"CpuPeriod": 100_000}, 0),
+        ({}, 0),
+    ],
+)
+def test_the_time_of_cpus_by_either_way_of_saying_it(host: dict[str, int], cpus: float) -> None:
+    assert parse.container({"HostConfig": host | {"CpusetCpus": "0,1"}}).cpus == cpus
+    assert parse.container({"HostConfig": {"CpusetCpus": "0,1"}}).cpuset == "0,1"
+
+
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        ({"Name": "on-failure", "MaximumRetryCount": 3}, "on-failure:3"),
+        ({"Name": "on-failure", "MaximumRetryCount": 0}, "on-failure"),
+        ({"Name": "", "MaximumRetryCount": 0}, "no"),
+    ],
+)
+def test_a_policy_that_gives_up_is_another_one(policy: dict[str, object], told: str) -> None:
+    assert parse.container({"HostConfig": {"RestartPolicy": policy}}).restart_policy == told
+
+
+def test_of_variables_the_fingerprints_are_kept() -> None:
+    """As sha256sum has them."""
+    container = parse.container({"Config": {"Env": ["A=one=two", "EMPTY="]}})
+    assert container.variables == {
+        "A": "197855b5d6a49977e774f3796131d64af4c76b2f1ee320a3181efd168a8ff901",
+        "EMPTY": "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    }
+    assert "one=two" not in repr(container)
