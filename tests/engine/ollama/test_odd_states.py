@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from tests.engine.support.ollama_stack import SLOTS, by_name
+from tests.engine.support.ollama_stack import CTX, SLOTS, by_name
 from tests.engine.support.wait import wait_for
 
 
@@ -94,3 +94,31 @@ def test_a_restart_looks_first(canary, docker_api, prefix):
     assert {model["runner"] for model in again.json["models"]} == {"ollama", "llama-server"}
     for name, at in began.items():
         assert docker_api.inspect_container(f"{prefix}-{name}")["State"]["StartedAt"] != at
+
+
+def test_what_the_file_says_by_now_and_what_docker_update_changed_are_told(canary, docker_api, prefix):
+    def stated(verb):
+        result = canary.cli(verb, "--format", "json")
+        return {name: (model["state"], model.get("edited")) for name, model in by_name(result).items()}
+
+    canary.declare("plain")
+    assert canary.up().code == 0
+    assert stated("ps") == {"plain": ("verified", False)}
+
+    canary.declare("plain", ctx=str(CTX), parallel=str(SLOTS))  # in quotes
+    canary.file()
+    assert stated("ps") == {"plain": ("verified", False)}
+
+    canary.declare("plain", ctx=2 * CTX)
+    canary.file()
+    assert stated("ps") == {"plain": ("unverified", True)}
+    (of_server, _) = canary.cli("plan", "--format", "json").json["summary"]
+    assert of_server["because"] == f"ctx of its models {CTX} → {2 * CTX}"
+    assert canary.up().code == 0
+    assert stated("ps") == {"plain": ("verified", False)}
+
+    docker_api.update_container(f"{prefix}-main", mem_limit=4 << 30, memswap_limit=4 << 30)
+    for verb in ("ps", "check"):
+        code, states, failed = told(canary, verb)
+        assert (code, states, failed) == (5, {"plain": "degraded"}, {"plain": {"limits"}})
+    assert canary.up().code == 5
