@@ -212,7 +212,7 @@ def _check_moved(
     desired, unit, _ = settle(moved, job.stack, world)
     subject = subject_of(moved, desired.expected_path, job.stack.gpu(moved.gpu), world, desired.declared)
     tell = telling(model.name, emit)
-    if unit.current is None or not unit.current.running:
+    if unit.current is None or not unit.current.running or paused(unit.current):
         return look(moved, unit.current, subject, job.ports, job.scope, tell)
     differs = difference(unit.current, desired, moved.image, world) or changed
     concurrency = job.options.concurrency
@@ -240,7 +240,7 @@ def _check_alone(model: Model, current: Container, problems: tuple[Problem, ...]
     moved = replace(model, runner="llama-server", embedding=model.embedding or served.embedding)
     subject = subject_of(moved, served.model_path or "", job.stack.gpu(moved.gpu), job.world)
     tell = telling(model.name, emit)
-    if not current.running:
+    if not current.running or paused(current):
         return look(moved, current, subject, job.ports, job.scope, tell)
     unknown = f"{_NOT_KNOWN}: the Ollama server {model.server}, which tells what it is made of, is out of reach."
     report = examine(moved, current, subject, job.ports, job.scope, tell, difference=unknown)

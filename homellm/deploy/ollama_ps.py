@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from homellm.deploy.look import starting_report
+from homellm.deploy.look import paused, starting_report
 from homellm.deploy.ollama_record import Proof, ServerRecord, outcomes_of, read_server_record
 from homellm.deploy.recorded import stuck, told_back, with_failed
 from homellm.deploy.session import Ports
@@ -60,12 +60,14 @@ def is_away(model: Model, own: Container | None, record: ServerRecord) -> bool:
 
 def server_down(server: OllamaServer, container: Container | None, model: str) -> Problem | None:
     """That the Ollama server of one that has moved does not run: it serves, and the stack is not as declared."""
-    if not server.ours or (container is not None and container.running):
+    frozen = container is not None and paused(container)
+    if not server.ours or (container is not None and container.running and not frozen):
         return None
     return Problem(
-        id="not-running",
-        message=f"the Ollama server {server.name}, from which {model} has moved, does not run",
-        hint="homellm up starts it.",
+        id="paused" if frozen else "not-running",
+        message=f"the Ollama server {server.name}, from which {model} has moved, "
+        + ("is paused" if frozen else "does not run"),
+        hint=f"Let it go on: docker unpause {container.name}" if frozen and container else "homellm up starts it.",
         model=model,
         exit_code=ExitCode.DEGRADED,
     )

@@ -145,6 +145,24 @@ class TestServerDoesNotServe:
         assert [p.id for p in shown.problems] == [p.id for p in found.problems] == ["paused"]
         assert (shown.state, found.state) == (State.FAILED, State.FAILED)
 
+    def test_what_it_has_left_is_paused(self, lab):
+        lab.state.by_name(SERVER).status = "paused"
+        shown, found = listed(lab)["hybrid"], checked(lab)["hybrid"]
+        assert (shown.state, found.state) == (State.DEGRADED, State.DEGRADED)
+        assert [p.id for p in shown.problems] == [p.id for p in found.problems] == ["paused"]
+        assert shown.problems[0].hint == found.problems[0].hint == f"Let it go on: docker unpause {SERVER}"
+
+    @pytest.mark.parametrize("ollama", ["running", "paused"])
+    def test_what_it_has_moved_to_is_paused(self, lab, ollama):
+        lab.state.by_name(MOVED).status = "paused"
+        lab.state.by_name(SERVER).status = ollama
+        shown, found = listed(lab)["hybrid"], checked(lab)["hybrid"]
+        assert (shown.state, found.state) == (State.FAILED, State.FAILED)
+        assert {p.id for p in (*shown.problems, *found.problems)} == {"paused"}
+        for name in (MOVED, SERVER):
+            lab.state.by_name(name).status = "running"
+        assert listed(lab)["hybrid"].state is State.VERIFIED  # nothing of its record was lost by looking
+
     def test_one_that_has_moved_serves_on_and_the_stack_is_not_as_declared(self, lab):
         lab.ports().engine.kill(SERVER, "SIGTERM")
         lab.state.settle()
