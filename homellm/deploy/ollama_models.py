@@ -14,6 +14,7 @@ from homellm.deploy.scope import Scope
 from homellm.deploy.session import Emit
 from homellm.domain.events import Progress
 from homellm.domain.ollama import PULL_CURES, MadeFrom, ShownModel, StoredModel, stored_from_api
+from homellm.domain.ollama_families import MERGES_SPLIT_SINCE, parse_version
 from homellm.domain.ollama_names import parse_name
 from homellm.domain.stack import Model
 from homellm.errors import Problem, Refused
@@ -158,12 +159,26 @@ def _make(
     if file is None:
         raise Refused(f"{model.source} cannot be read", hint="Check that it is there.", id="model-missing")
     parts = parts_of(model, job.ports.files)
+    _can_be_merged(model, parts, reached)
     file = _upload(model, parts, file, reached, job, emit)
     with old_copy_leaves(plan.name, own, reached):
         files = {part.name: f"sha256:{one}" for part, one in zip(parts, file.digests, strict=True)}
         stream = reached.api.create(plan.name, files=files, parameters=dict(plan.parameters), family=plan.family)
         _stream(stream, model.name, job.scope, emit)
     return file
+
+
+def _can_be_merged(model: Model, parts: tuple[Path, ...], reached: Reached) -> None:
+    """Raises Refused for a split model on an Ollama that does not put its parts together."""
+    version = parse_version(reached.version)
+    if len(parts) < 2 or version is None or not any(version) or version >= MERGES_SPLIT_SINCE:  # noqa: PLR2004 - parts
+        return
+    raise Refused(
+        f"{model.source} has {len(parts)} parts, and Ollama {reached.version} takes models in one file alone",
+        hint="Take an Ollama from 0.30 on (`image`), serve it by runner: llama-server, which reads the parts, or name a"
+        " GGUF in one file.",
+        id="model-split",
+    )
 
 
 def _upload(model: Model, parts: tuple[Path, ...], file: MadeFrom, reached: Reached, job: Job, emit: Emit) -> MadeFrom:

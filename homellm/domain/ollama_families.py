@@ -30,6 +30,10 @@ LAST_WITHOUT_MULTIMODAL: Version = (0, 4, 0)
 #: Up to this release all families of the config counted, since then `model_family` alone.
 LAST_WITH_FAMILIES: Version = (0, 12, 6)
 
+#: The release that began to merge the parts of a split file when it makes a model; before it each part became a layer,
+#: of which the last was loaded, in vain (seen at 0.24.0).
+MERGES_SPLIT_SINCE: Version = (0, 30, 0)
+
 #: Families that no engine of today loads at all: nothing can be fallen back on.
 UNLOADABLE = frozenset({"mllama"})
 

@@ -161,7 +161,7 @@ class OllamaState:
         signal = _as_ollamas(signal)
         if signal.id == "parallel-refused":
             self._refused = str(signal.facts.get("subject"))
-        if signal.fatal and self._current is not None:
+        if signal.fatal and self._current is not None and signal.facts.get("begun", True):
             self._current.failed = True
         self._problems.add(signal)
 

@@ -35,6 +35,10 @@ _NOT_GGUF = (
     "The file is not a GGUF: it is empty, a folder, a web page saved under that name, or another format. Fetch the "
     "GGUF of the model, or check that the mount shows the file and not an empty folder."
 )
+_SPLIT = (
+    "The server was given one part of a split model, and not the first with the others beside it. Name the first part "
+    "(-00001-of-…) in `source`. Ollama before 0.30 takes models in one file alone."
+)
 _BLOB = (
     "This file is as Ollama's own llama-server wants it, and upstream's build cannot read it. Use the llama-server of "
     "the Ollama image, or a GGUF of the same model from its makers (an hf: or gguf: source)."
@@ -109,6 +113,13 @@ FILE_RULES: tuple[Rule, ...] = (
         "not-gguf",
         _NOT_GGUF,
         ("magic", "(?:invalid magic (?:characters|number)|bad magic|failed to read magic)"),
+        fatal=True,
+    ),
+    *problems(
+        "model-split",
+        _SPLIT,
+        ("illegal split file idx", r"illegal split file idx: \d+"),
+        "invalid split file name: ",
         fatal=True,
     ),
     *problems(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from types import MappingProxyType
 
 from homellm.domain.signals import Signal
@@ -193,6 +194,12 @@ def _failed(line: Line, message: str) -> Signal:
     return _signal(line, "load-failed", {"why": error}, fatal=True)
 
 
+def _not_begun(line: Line, message: str) -> Signal | None:
+    """A load that ended before a runner was started (Ollama looks into the file itself): the one before it goes on."""
+    found = _failed(line, message)
+    return replace(found, facts=MappingProxyType({**found.facts, "begun": False})) if found.problem else None
+
+
 def _parts(error: str) -> list[str]:
     """An error and what stands after each of its colons: Ollama puts the child's last words behind its own."""
     words = error.replace("\\n", ": ").split(": ")
@@ -217,6 +224,8 @@ _READERS: tuple[tuple[str, Callable[[Line, str], Signal | None]], ...] = (
     ("model is too large for system memory", _too_large),
     ("model request too large for system", _too_large),
     ("Load failed", _failed),
+    ("failed to create server", _not_begun),
+    ("failed to load model metadata", _not_begun),
     ("error loading llama server", _failed),
     ("llama-server terminated", _failed),
     ("llama-server process no longer running", _failed),

@@ -35,6 +35,14 @@ def made_lab() -> OllamaLab:
     return lab
 
 
+def lab_of_parts() -> tuple[OllamaLab, list[str]]:
+    """A model in two parts, of which the first is named."""
+    lab, parts = made_lab(), [f"/models/big-{number:05}-of-00002.gguf" for number in (1, 2)]
+    lab.files.contents |= {parts[0]: OLD, parts[1]: NEW}
+    lab.files.states[parts[0]] = replace(lab.files.look(Path(parts[0])), parts=tuple(parts))
+    return lab, parts
+
+
 def of_file(path: str = FILE, **changes):
     return hybrid(**({"name": "smol", "source": Source("gguf", "", Path(path))} | changes))
 
@@ -148,10 +156,21 @@ class TestUp:
         assert (kept(lab), lab.files.hashed) == (kept_of(OLD), [FILE, FILE])
         assert lab.ollamas.calls == [f"upload {digest(OLD)}", "create smol:latest"]
 
+    @pytest.mark.parametrize(("version", "takes"), [("0.24.0", False), ("0.30.0", True), ("0.0.0", True)])
+    def test_a_split_one_is_not_given_to_an_ollama_that_does_not_merge_it(self, version, takes):
+        """0.24.0 makes a layer of each part and loads the last one: nothing is uploaded for that."""
+        lab, parts = lab_of_parts()
+        lab.ollamas.version = version
+        report = only(lab.up(of_file(parts[0])))
+        assert report.state is (State.VERIFIED if takes else State.FAILED)
+        assert len(lab.ollamas.created) == int(takes)
+        if not takes:
+            assert [problem.id for problem in report.problems] == ["model-split"]
+            assert f"has 2 parts, and Ollama {version} takes models in one file alone" in report.problems[0].message
+            assert lab.ollamas.calls == []
+
     def test_all_parts_of_a_split_one_are_uploaded_and_looked_at(self):
-        lab, parts = made_lab(), [f"/models/big-{number:05}-of-00002.gguf" for number in (1, 2)]
-        lab.files.contents |= {parts[0]: OLD, parts[1]: NEW}
-        lab.files.states[parts[0]] = replace(lab.files.look(Path(parts[0])), parts=tuple(parts))
+        lab, parts = lab_of_parts()
         lab.up(of_file(parts[0]))
         assert lab.ollamas.calls == [f"upload {digest(OLD)}", f"upload {digest(NEW)}", "create smol:latest"]
         assert lab.ollamas.created == [{Path(parts[0]).name: digest(OLD), Path(parts[1]).name: digest(NEW)}]

@@ -26,6 +26,12 @@ PROBLEMS: tuple[tuple[str, str], ...] = (
     ("model-corrupt", 'tensor "blk.1.ffn_up.weight" offset+size (123) exceeds file size (100)'),
     ("not-gguf", "gguf_init_from_reader: invalid magic characters: 'hell', expected 'GGUF'"),
     ("not-gguf", "gguf_init_from_reader: failed to read magic"),
+    (
+        "model-split",
+        "llama_model_load: error loading model: illegal split file idx: 2 (file: /b/sha256-aa), model must be loaded with"
+        " the first split",
+    ),
+    ("model-split", "llama_model_load: error loading model: invalid split file name: /b/sha256-aa"),
     ("arch-unknown", "unknown model architecture: 'nemotron_h_omni'"),
     ("arch-unknown", "llama_model_load: error loading model: error loading model architecture: unknown model architecture: 'x'"),
     (

@@ -210,6 +210,25 @@ def test_a_runner_of_0_24_that_memory_ended() -> None:
     assert (logs.problem_ids(summary), summary.loads[0].ready) == (["out-of-memory"], False)
 
 
+@pytest.mark.parametrize("age", ["0.24", "0.33"])
+def test_a_load_that_ended_before_its_runner_leaves_the_one_before_alone(age: str) -> None:
+    """Ollama looks into the file itself first: here into one that is cut short, while others are served."""
+    log = (logs.OLLAMA / age / "scenario.log").read_text().splitlines(keepends=True)
+    at = next(number for number, line in enumerate(log) if "failed to load model metadata" in line)
+    before, after = logs.read("".join(log[:at])), logs.read("".join(log[: at + 1]))
+    assert set(logs.problem_ids(after)) - set(logs.problem_ids(before)) == {"model-corrupt"}
+    assert after.loads == before.loads
+    assert after.loads[-1].ready
+
+
+def test_what_ollama_says_of_a_file_without_a_reason_is_no_problem() -> None:
+    """So said 0.24.0 of one part of a split model; llama.cpp's own line before it tells why."""
+    served = CONFIG + start("a", 2048, 1) + slots(1, 2048) + STARTED
+    vague = f'{STAMP}msg="failed to create server" model=b:latest error="unable to load model: /b"\n'
+    summary = logs.read(served + vague)
+    assert (logs.problem_ids(summary), [load.ready for load in summary.loads]) == ([], [True])
+
+
 def test_what_the_last_load_died_of_comes_last() -> None:
     """Whoever was just told that a load failed looks there for the reason."""
     unknown = "llama_model_load: error loading model: unknown model architecture: 'x'\n"
