@@ -86,6 +86,8 @@ def test_a_client_that_hammers_the_model_while_it_moves(canary, docker_api, pref
         assert (model["runner"], model["fallback"]["rung"]) == ("llama-server", "llama-server")
         assert model["checks"]["slots"]["observed"] == SLOTS
         wait_for(lambda: 200 in answered, "an answer of Ollama's")
+        # `up` had Ollama unload it, and its next load takes its time.
+        wait_for(lambda: canary.ask_ollama("/api/ps")["models"], "the client to have it loaded again")
         check = canary.cli("check", "--format", "json")
         assert by_name(check)["hybrid"]["checks"]["shadow-load"]["verdict"] == "fail", check
     assert leftovers(docker_api, prefix) == [f"homellm-{prefix}", f"{prefix}-hybrid", f"{prefix}-main"]
