@@ -46,6 +46,7 @@ class Subject:
     reckoned_bytes: int | None = None
     local: bool = False
     declared: str = ""
+    bridges: frozenset[str] = frozenset()
 
 
 def subject_of(model: Model, expected_path: str, gpu: Gpu | None, world: World, declared: str = "") -> Subject:
@@ -60,6 +61,7 @@ def subject_of(model: Model, expected_path: str, gpu: Gpu | None, world: World, 
         reckoned_bytes=_reckoned(model, file),
         local=world.engine.local,
         declared=declared,
+        bridges=world.host.bridges,
     )
 
 
@@ -221,6 +223,7 @@ def _evidence(
         weights_bytes=subject.weights_bytes,
         reckoned_bytes=subject.reckoned_bytes,
         ready_s=ready_s,
+        bridges=subject.bridges,
         files=see_files(container, ports, local=subject.local, recorded=lambda: record.files if record else None),
     )
 

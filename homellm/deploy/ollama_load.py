@@ -97,6 +97,7 @@ def observe(model: Model, named: Named, reached: Reached, job: Job) -> OllamaEvi
         asked_ps=True,
         log=log,
         gpu=_gpu(reached, job),
+        bridges=job.world.host.bridges,
     )
 
 

@@ -164,6 +164,7 @@ class Evidence:
     `reckoned_bytes` is what the model was to take on all devices together, None where that is not known exactly.
     `proved` is the last request of this run that was answered, and `busy` the number of slots where all of them served
     others, so that the one of now was not: 0 where that is not so.
+    `bridges` are the host's addresses that only its own containers reach, as far as they are known.
     `files` is None where nobody knows what the server loaded, or what stands there now.
     """
 
@@ -187,6 +188,7 @@ class Evidence:
     proved: Chat | None = None
     busy: int = 0
     files: FilesSeen | None = None
+    bridges: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,3 +211,4 @@ class OllamaEvidence:
     log: LogSummary = field(default_factory=LogSummary)
     gpu: HostGpu | None = None
     ready_s: float | None = None
+    bridges: frozenset[str] = frozenset()

@@ -274,6 +274,7 @@ class Host:
     `nvidia_toolkit` is any part of NVIDIA's toolkit, `nvidia_hook` the part that the engine's own request needs;
     `cdi_devices` are the names that CDI files define (`nvidia.com/gpu=GPU-…`); `wsl_cuda` is CUDA as WSL2 brings it.
     `programs_readable` tells whether /usr/bin can be seen at all: where it cannot, a missing toolkit means nothing.
+    `bridges` are its addresses on Docker's own bridges, where only its containers are.
     `kfd_gid` is the group of /dev/kfd, which ROCm needs. `memlock_bytes` is the most memory that a process of the
     daemon may lock without the capability (UNLIMITED for no limit).
     """
@@ -302,6 +303,7 @@ class Host:
     kfd_gid: int | None = None
     memlock_bytes: int | None = None
     programs_readable: bool = True
+    bridges: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

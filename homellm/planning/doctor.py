@@ -39,7 +39,7 @@ def diagnose(
         *(engine_advice(engine) if engine is not None else ()),
         *_cards(cards, stopping + own),
         *ollama_advice(host, stack),
-        *(exposure_advice(stack) if stack is not None else ()),
+        *(exposure_advice(stack, host.bridges) if stack is not None else ()),
         *(advice for web_ui in web_uis for advice in web_ui_advice(web_ui, stack)),
     )
     return Diagnosis(

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from homellm.domain.addresses import is_every, is_loopback
+from homellm.domain.addresses import is_every, is_loopback, plain
 from homellm.domain.places import problem_at
 from homellm.domain.stack import Declared, Model, Stack
 from homellm.errors import ExitCode, Problem
 
 
-def exposure_advice(stack: Stack) -> tuple[Problem, ...]:
-    """What the file itself leaves open: it stops nothing, and the check `exposure` will fail."""
+def exposure_advice(stack: Stack, bridges: frozenset[str]) -> tuple[Problem, ...]:
+    """What the file itself leaves open: it stops nothing, and the check `exposure` will fail.
+
+    `bridges` are addresses that only this machine's containers reach.
+    """
     found: list[Declared] = [one for one in stack.models if one.runner == "llama-server" and one.api_key is None]
     found += [one for one in stack.ollama if one.ours and (one.declared or stack.models_on(one))]
-    return tuple(_advice(one) for one in found if one.port is not None and not is_loopback(one.bind))
+    return tuple(
+        _advice(one)
+        for one in found
+        if one.port is not None and not is_loopback(one.bind) and plain(one.bind) not in bridges
+    )
 
 
 def _advice(declared: Declared) -> Problem:

@@ -84,6 +84,14 @@ class TestMemoryLocks:
         assert "--load-mode" not in args(docker_api, prefix)
 
 
+@pytest.fixture
+def other_bridge(docker_api, prefix, run_id):
+    """An address of this machine on a bridge of another name than those that the engine gives."""
+    options = {"com.docker.network.bridge.name": f"hlt{run_id}"}
+    made = docker_api.create_network(f"{prefix}-other", driver="bridge", options=options)
+    return docker_api.inspect_network(made["Id"])["IPAM"]["Config"][0]["Gateway"].partition("/")[0]
+
+
 class TestExposure:
     KEY = "sk-proof-5d1c0a7e"
 
@@ -95,20 +103,26 @@ class TestExposure:
         assert docker_api.inspect_container(f"{prefix}-smol")["State"]["Running"] is True
         assert only(cli("up", "--format", "json"), 5)[0]["state"] == "degraded"
 
-    def test_an_address_that_others_reach_wants_one_too(self, cli, declare, docker_api, prefix):
-        """Docker's own bridge stands for the LAN: each machine has it, and others are on it."""
-        (config, *_) = docker_api.inspect_network("bridge")["IPAM"]["Config"]
-        address = config.get("Gateway") or str(next(ip_network(config["Subnet"]).hosts()))
-        declare(bind=address)
+    def test_an_address_that_others_reach_wants_one_too(self, cli, declare, other_bridge):
+        """A bridge of a name that is not Docker's stands for the LAN: whoever is on it is not known."""
+        declare(bind=other_bridge)
         (advice,) = [one for one in cli("doctor", "--format", "json").json["advice"] if one["id"] == "exposure"]
-        assert f"everybody who reaches {address} can use it" in advice["message"]
+        assert f"everybody who reaches {other_bridge} can use it" in advice["message"]
         for verb in ("up", "check"):
             model, checks = only(cli(verb, "--format", "json"), 5)
             assert (model["state"], checks["exposure"]["verdict"]) == ("degraded", "fail"), verb
-            assert checks["exposure"]["hint"].startswith(f"Everybody who reaches {address} can use the model")
-        declare(bind=address, api_key="${PROOF_KEY}")
+            assert checks["exposure"]["hint"].startswith(f"Everybody who reaches {other_bridge} can use the model")
+        declare(bind=other_bridge, api_key="${PROOF_KEY}")
         cli.env["PROOF_KEY"] = self.KEY
         assert only(cli("up", "--format", "json"))[0]["state"] == "verified"
+
+    def test_on_dockers_bridge_there_are_containers_of_this_machine_alone(self, cli, declare, docker_api):
+        (config, *_) = docker_api.inspect_network("bridge")["IPAM"]["Config"]
+        declare(bind=config.get("Gateway") or str(next(ip_network(config["Subnet"]).hosts())))
+        assert "exposure" not in [one["id"] for one in cli("doctor", "--format", "json").json["advice"]]
+        for verb in ("up", "check"):
+            model, checks = only(cli(verb, "--format", "json"))
+            assert (model["state"], checks["exposure"]["verdict"]) == ("verified", "pass"), verb
 
     def test_the_key_is_used_and_told_to_nobody(self, cli, declare, docker_api, prefix, port, tmp_path):
         declare(bind="0.0.0.0", api_key="${PROOF_KEY}", env={"PROOF_TOKEN": self.KEY[::-1]})

@@ -16,6 +16,7 @@ from homellm.adapters.host.listeners import read_listeners
 from homellm.adapters.host.memory import read_memlock, read_memory
 from homellm.adapters.host.process import read_process
 from homellm.adapters.host.root import HostRoot, Stat
+from homellm.adapters.lan import bridge_addresses
 from homellm.domain.world import Container, Host, Process
 
 
@@ -69,6 +70,7 @@ class LinuxHost:
             kfd_gid=root.gid("/dev/kfd"),
             memlock_bytes=read_memlock(root),
             programs_readable=not environment.contained and nvidia.programs_readable(root),
+            bridges=bridge_addresses() if self._here and not environment.contained else frozenset(),
         )
 
     def process(self, container: Container) -> Process | None:

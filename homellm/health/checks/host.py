@@ -79,8 +79,8 @@ def port(case: Case, server_port: int = SERVER_PORT) -> Verdict | None:
 def exposure(case: Case, server_port: int = SERVER_PORT, open_hint: str = "") -> Verdict | None:
     """A server that others than this machine's programs reach wants a key; address and key are the container's own.
 
-    An address of the LAN is no other thing than every address: who is in the LAN reaches both. `open_hint` says
-    `{where}` others come.
+    An address of the LAN is no other thing than every address: who is in the LAN reaches both. On a bridge of Docker's
+    there are this machine's containers alone. `open_hint` says `{where}` others come.
     """
     model, container = case.model, case.evidence.container
     if container is None:
@@ -91,7 +91,8 @@ def exposure(case: Case, server_port: int = SERVER_PORT, open_hint: str = "") ->
         hint = "No port of the container is published, though one is declared."
         return None if model.port is None else judged("exposure", model.bind, None, None, INSPECT, hint=hint)
     observed, keyed = ", ".join(sorted(addresses)), model.api_key is not None
-    open_to_others = sorted(address for address in addresses if not is_loopback(address))
+    own = case.evidence.bridges
+    open_to_others = sorted(address for address in addresses if not is_loopback(address) and plain(address) not in own)
     safe = container.has_key or not open_to_others
     declared = model.port is not None
     as_declared = declared and same_addresses(model.bind, addresses) and keyed == container.has_key

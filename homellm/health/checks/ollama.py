@@ -51,9 +51,8 @@ class OllamaCase:
         log = replace(seen.log, device=load.device if load else None)
         # Ollama heeds no key, whatever variables it was given.
         container = replace(seen.container, has_key=False) if seen.container is not None else None
-        return Case(
-            of_server(self.model, self.server), Evidence(container=container, url=seen.url, log=log, gpu=seen.gpu)
-        )
+        evidence = Evidence(container=container, url=seen.url, log=log, gpu=seen.gpu, bridges=seen.bridges)
+        return Case(of_server(self.model, self.server), evidence)
 
 
 def of_server(model: Model, server: OllamaServer) -> Model:

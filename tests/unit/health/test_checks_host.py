@@ -79,6 +79,13 @@ class TestHost:
         found = check("exposure", replace(MODEL, bind="10.0.0.2", runner="ollama"), published("10.0.0.2"))
         assert "or runner: llama-server and api_key" in found.hint
 
+    def test_on_a_bridge_of_dockers_there_are_its_own_containers_alone(self) -> None:
+        model, seen = replace(MODEL, bind="172.17.0.1"), published("172.17.0.1")
+        found = check("exposure", model, replace(seen, bridges=frozenset({"172.17.0.1"})))
+        assert (found.verdict, found.observed) == ("pass", "172.17.0.1")
+        assert check("exposure", model, replace(seen, bridges=frozenset({"172.18.0.1"}))).verdict == "fail"
+        assert check("exposure", model, seen).verdict == "fail"  # an engine elsewhere: whose it is is not known
+
     @pytest.mark.parametrize(("bind", "address"), [("0.0.0.0", "::"), ("::", "0.0.0.0"), ("::", "")])
     def test_every_address_of_one_family_is_not_that_of_the_other(self, bind: str, address: str) -> None:
         keyed = replace(MODEL, bind=bind, api_key=Secret("k"))
