@@ -277,7 +277,8 @@ class _Climb:
                 report, notes=(*report.notes, *out_of_reach(self.model, self.reached.server, self.job.stack))
             )
         shadow = shadow_load(self.model, self.reached.server, observe(self.model, self.named, self.reached, self.job))
-        return with_shadow(replace(report, fallback=fallback), shadow)
+        asked_again = self.evidence is not None and self.evidence.ready_s is not None  # Ollama loaded it, and let it go
+        return with_shadow(replace(report, fallback=fallback, changed=report.changed or asked_again), shadow)
 
     def _look_again(self, end: End) -> ModelReport:
         """Nothing was tried: an earlier run moved the model, and it is looked at where it is."""

@@ -93,6 +93,13 @@ def test_what_asks_again_asks_once(change):
     assert len(lab.loads()) == 2
 
 
+def test_an_up_that_asked_ollama_again_did_something():
+    """Whatever came of it: "nothing to do" is told of a run that did nothing."""
+    lab = lab_on("llama-server")
+    told = [only(lab.up(hybrid(), options=options)).changed for options in (None, None, RETRY, None)]
+    assert told == [True, False, True, False]
+
+
 def test_the_slots_are_given_one_day():
     lab = lab_on("llama-server")
     lab.up(hybrid())
