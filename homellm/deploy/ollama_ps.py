@@ -13,7 +13,7 @@ from homellm.deploy.unapplied import told as told_held
 from homellm.domain.names import server_container_name
 from homellm.domain.published import endpoint_on
 from homellm.domain.reports import Fallback, ModelReport
-from homellm.domain.stack import Model, OllamaServer, Stack
+from homellm.domain.stack import OLLAMA_PORT, Model, OllamaServer, Stack
 from homellm.domain.verdicts import State
 from homellm.domain.world import Container
 from homellm.errors import ExitCode, Problem
@@ -125,7 +125,7 @@ def ps_on_ollama(model: Model, stack: Stack, containers: tuple[Container, ...], 
     report = told_held(report, own, of_model)
     if container is None or unit is None or not is_settled(unit, server):
         return report
-    return drifted(report, judge_inspected(of_server(model, server), container))
+    return drifted(report, judge_inspected(of_server(model, server), container, OLLAMA_PORT))
 
 
 def _of_server(

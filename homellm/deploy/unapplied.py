@@ -121,7 +121,7 @@ def is_settled(unit: Unit, declared: Declared) -> bool:
 
     Nor is a key that it would be held against unknown here.
     """
-    known = declared.unset.isdisjoint(("memory", "cpu_shares", "shm_size", "cpuset", "restart"))
+    known = declared.unset.isdisjoint(("memory", "cpu_shares", "shm_size", "cpuset", "restart", "port", "networks"))
     return known and unit.current is not None and unit.current.running and unit.next is None
 
 

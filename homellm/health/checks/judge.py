@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from homellm.domain.evidence import Evidence
-from homellm.domain.stack import Model
+from homellm.domain.stack import SERVER_PORT, Model
 from homellm.domain.verdicts import Verdict
 from homellm.domain.world import Container
 from homellm.health.checks import device, files, gates, host, limits, memory, serving
@@ -38,13 +38,17 @@ CHECKS: tuple[Check, ...] = (
 
 
 #: Those that inspect alone decides, and that change while a container runs.
-BY_INSPECT: tuple[Check, ...] = (limits.restart_policy, limits.limits)
+BY_INSPECT: tuple[Check, ...] = (limits.restart_policy, limits.limits, host.networks)
 
 
-def judge_inspected(model: Model, container: Container) -> tuple[Verdict, ...]:
-    """What of a container is not as declared, by inspect alone: for who looks and asks nobody."""
+def judge_inspected(model: Model, container: Container, server_port: int = SERVER_PORT) -> tuple[Verdict, ...]:
+    """What of a container is not as declared, by inspect alone: for who looks and asks nobody.
+
+    A port is published by a network: one that was disconnected from it publishes none.
+    """
     case = Case(model, Evidence(container=container))
-    return tuple(verdict for check in BY_INSPECT if (verdict := check(case)) is not None and verdict.verdict == "fail")
+    found = (host.port(case, server_port), *(check(case) for check in BY_INSPECT))
+    return tuple(verdict for verdict in found if verdict is not None and verdict.verdict == "fail")
 
 
 def judge_all(

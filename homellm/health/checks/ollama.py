@@ -68,6 +68,7 @@ def of_server(model: Model, server: OllamaServer) -> Model:
         cpu_shares=server.cpu_shares,
         shm_size_bytes=None,
         cpuset=server.cpuset,
+        networks=server.networks,
     )
 
 

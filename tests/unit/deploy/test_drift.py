@@ -104,6 +104,25 @@ def test_what_comes_back_after_a_failed_swap_is_proved_with_what_was_put_on_it(l
     assert (report.state, report.notes) == (State.FAILED, ("The server that ran before serves again, verified.",))
 
 
+def test_one_that_was_disconnected_from_its_network_publishes_nothing_any_more(lab):
+    """What `docker network disconnect` does: the port goes with the network that published it."""
+    container = lab.state.by_name(NAME)
+    container.networks.clear()
+    container.ports = {}
+    shown, found = listed(lab), checked(lab)
+    assert (shown.state, shown.exit_code, failed(shown)) == (State.DEGRADED, ExitCode.DEGRADED, {"port"})
+    assert (found.exit_code, failed(found)) == (ExitCode.REFUSED, {"port"})
+
+
+def test_a_further_network_that_it_was_disconnected_from():
+    lab, asked = Lab(), model(networks=("lan",))
+    lab.state.networks["lan"] = lab.state.networks["bridge"]
+    assert lab.up(asked).models[0].state is State.VERIFIED
+    del lab.state.by_name(NAME).networks["lan"]
+    for report in (listed(lab, asked), checked(lab, asked)):
+        assert (report.state, failed(report)) == (State.DEGRADED, {"networks"})
+
+
 class TestOnOllama:
     @pytest.fixture
     def served(self):
@@ -126,6 +145,13 @@ class TestOnOllama:
             assert (report.state, failed(report)) == (State.DEGRADED, {"restart-policy"})
         assert served.up(asked).models[0].state is State.VERIFIED
         assert listed(served, asked).state is State.VERIFIED
+
+    def test_its_server_was_disconnected_from_its_network(self, served):
+        asked = hybrid(parallel=1, fallback="none")
+        container = served.state.by_name(SERVER)
+        container.networks.clear()
+        container.ports = {}
+        assert (listed(served, asked).state, failed(listed(served, asked))) == (State.DEGRADED, {"port"})
 
     def test_of_one_that_has_moved_its_own_count(self):
         lab = OllamaLab()
