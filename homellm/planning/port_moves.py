@@ -46,7 +46,7 @@ class PortMoves:
     """The moves of an `up` of some models and of the Ollama servers that they need.
 
     `waves` are all of them, one wave after the other; who waits in a circle that cannot move is in the first. `left`
-    are the ports that will be given up on the way.
+    are the ports that will be given up on the way to others of them.
     """
 
     waves: tuple[Wave, ...]
@@ -74,7 +74,9 @@ def port_moves(models: tuple[Model, ...], stack: Stack, world: World) -> PortMov
     if stuck:
         beside = waves.pop(0) if waves and not waves[0].together else Wave((), ())
         waves.insert(0, _of(whole, _names(beside) | stuck))
-    return PortMoves(tuple(waves), tuple(port for name, ports in left.items() if name not in stuck for port in ports))
+    given_up = tuple(port for name, ports in left.items() if name not in stuck for port in ports)
+    # What nobody waits for stays with its holder: it tells who else, not of this `up`, is in a circle with it.
+    return PortMoves(tuple(waves), tuple(port for port in given_up if any(_wants(one, port) for one in whole.all)))
 
 
 def _next(whole: Wave, gone: frozenset[str], left: Mapping[str, tuple[Published, ...]]) -> Wave | None:

@@ -97,6 +97,8 @@ def test_an_up_of_one_of_them_names_the_command_that_moves_all_and_it_works():
     assert problem.id == "port-taken"
     assert problem.hint == "a and b are to have each other's ports, so they move together: homellm up a b"
     assert running(lab) == serving(OLD)
+    (planned,) = plan(lab.stack(*models(SWAPPED)), ("a",), lab.ports(), lab.options).problems
+    assert planned.hint == problem.hint
     assert lab.up(*models(SWAPPED), only=("a", "b")).exit_code is ExitCode.OK
     assert running(lab) == serving(SWAPPED)
 
