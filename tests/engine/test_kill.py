@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from tests.engine.support import gate
 from tests.engine.support.ports import free_port
 from tests.engine.support.sweep import leftovers
-from tests.engine.support.wait import GUARD_S
-
-HALTING = Path(__file__).parent / "support" / "halting.py"
 
 #: Every call that changes the engine in a swap, in its order; `kill` is the stop of the old container.
 STEPS = [
@@ -48,20 +42,6 @@ def declare(stack_file, tiny_lfm2, tmp_path):
     return write
 
 
-def halted(cli, where, *arguments):
-    """homellm with a signal at one call, to its end."""
-    return subprocess.run(
-        [sys.executable, str(HALTING), where, *arguments],
-        cwd=cli.folder,
-        env=cli.environment({"PYTHONPATH": str(HALTING.parents[3])}),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=GUARD_S,
-        check=False,
-    )
-
-
 def slots(docker_api, name):
     args = docker_api.inspect_container(name)["Args"]
     return int(args[args.index("--parallel") + 1])
@@ -84,8 +64,8 @@ def test_sigkill(cli, declare, docker_api, prefix, instant_image, step, then):
     declare(instant_image, parallel=1)
     assert cli("up").code == 0
     declare(instant_image, parallel=3)
-    killed = halted(cli, f"{step}:after:SIGKILL", "up")
-    assert killed.returncode == -9, killed.stdout + killed.stderr
+    killed = cli.halted(f"{step}:after:SIGKILL", "up")
+    assert killed.code == -9, killed
     declare(instant_image, parallel=then)
     again = cli("up", "--format", "json")
     assert again.code == 0, again
@@ -98,8 +78,8 @@ def test_ctrl_c(cli, declare, docker_api, prefix, instant_image, step):
     declare(instant_image, parallel=1)
     assert cli("up").code == 0
     declare(instant_image, parallel=3)
-    interrupted = halted(cli, f"{step}:before:SIGINT", "up")
-    assert interrupted.returncode == 130, interrupted.stdout + interrupted.stderr
+    interrupted = cli.halted(f"{step}:before:SIGINT", "up")
+    assert interrupted.code == 130, interrupted
     settled(docker_api, prefix, 3 if step in COMMITTING else 1)
     declare(instant_image, parallel=3)
     assert cli("up").code == 0
@@ -111,7 +91,7 @@ def test_sigkill_with_the_real_server(cli, declare, docker_api, prefix, llama_im
     declare(llama_image, parallel=1)
     assert cli("up").code == 0
     declare(llama_image, parallel=3)
-    assert halted(cli, f"{step}:after:SIGKILL", "up").returncode == -9
+    assert cli.halted(f"{step}:after:SIGKILL", "up").code == -9
     again = cli("up", "--format", "json")
     assert again.code == 0, again
     settled(docker_api, prefix, 3)
@@ -153,8 +133,7 @@ def signal_of(event):
 def test_a_second_ctrl_c_leaves_at_once(cli, declare, docker_api, prefix, instant_image):
     """The first one's undo never comes to its end: homellm stands still where it stops the successor."""
     declare(instant_image, parallel=3, env=LOADS_FOR_EVER)
-    path = {"PYTHONPATH": str(HALTING.parents[3])}
-    running = cli.start("up", program=(str(HALTING), "kill:1:before:HANG"), env=path)
+    running = cli.start_halting("kill:1:before:HANG", "up")
     running.wait_for_text("loading")
     running.signal(signal.SIGINT)
     running.wait_for_text("halted")

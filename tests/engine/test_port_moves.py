@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-from tests.engine.support import halting
 from tests.engine.support.asking import get
 from tests.engine.support.ports import free_port
-
-HALTING = Path(halting.__file__)
 
 
 @pytest.fixture
@@ -27,25 +20,6 @@ def declare(stack_file, instant_image, tiny_lfm2):
 @pytest.fixture
 def three_ports():
     return [free_port() for _ in range(3)]
-
-
-@pytest.fixture
-def halted(cli):
-    """`homellm up` with a signal at one call of the engine, `METHOD:N:WHEN:SIGNAL`."""
-
-    def run(where):
-        return subprocess.run(
-            [sys.executable, str(HALTING), where, "up"],
-            cwd=cli.folder,
-            env=cli.environment({"PYTHONPATH": str(HALTING.parents[3])}),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-
-    return run
 
 
 def serves(*ports):
@@ -103,22 +77,22 @@ class TestSwap:
         assert self.policies(docker_api, prefix) == ["unless-stopped"] * 2
 
     @pytest.mark.parametrize("where", ["kill:2:after", "start:1:after", "start:2:before", "set_restart_policy:3:after"])
-    def test_after_a_sigkill_the_next_up_moves_both(self, cli, up, ports, halted, docker_api, prefix, where):
+    def test_after_a_sigkill_the_next_up_moves_both(self, cli, up, ports, docker_api, prefix, where):
         up()
-        assert halted(f"{where}:SIGKILL").returncode == -9
+        assert cli.halted(f"{where}:SIGKILL", "up").code == -9
         assert (again := cli("up")).code == 0, again
         assert serves(*ports) == ["b", "a"]
         assert self.policies(docker_api, prefix) == ["unless-stopped"] * 2
 
-    def test_after_a_sigkill_both_come_back_where_one_cannot_work(self, cli, up, ports, halted, make_instant):
+    def test_after_a_sigkill_both_come_back_where_one_cannot_work(self, cli, up, ports, make_instant):
         up(image=make_instant(env={"INSTANT_EXIT": "1"}))
-        assert halted("start:2:before:SIGKILL").returncode == -9
+        assert cli.halted("start:2:before:SIGKILL", "up").code == -9
         assert (again := cli("up")).code == 4, again
         assert serves(*ports) == ["a", "b"]
 
     @pytest.mark.parametrize("where", ["create:2:after", "kill:2:before", "start:2:before"])
-    def test_ctrl_c_brings_both_back(self, up, ports, halted, docker_api, prefix, where):
+    def test_ctrl_c_brings_both_back(self, cli, up, ports, docker_api, prefix, where):
         up()
-        assert (stopped := halted(f"{where}:SIGINT")).returncode == 130, stopped
+        assert (stopped := cli.halted(f"{where}:SIGINT", "up")).code == 130, stopped
         assert serves(*ports) == ["a", "b"]
         assert self.policies(docker_api, prefix) == ["unless-stopped"] * 2

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.engine.support.ollama_stack import SLOTS, Canary, OllamaLog, by_name
-from tests.engine.support.wait import GUARD_S, wait_for
-
-HALTING = Path(__file__).parents[1] / "support" / "halting.py"
+from tests.engine.support.wait import wait_for
 
 
 @pytest.fixture
@@ -33,19 +29,12 @@ def stopped(pid):
 
 def restart_at(where, engine, cli):
     """`homellm up` that stands still at one of its calls while the daemon restarts, and then goes on."""
-    command = [*cli.enter, sys.executable, str(HALTING), f"{where}:SIGSTOP", "up"]
-    env = cli.environment({"PYTHONPATH": str(HALTING.parents[3])})
-    with subprocess.Popen(
-        command, cwd=cli.folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        try:
-            wait_for(lambda: stopped(process.pid), f"homellm to stand still at {where}")
-            engine.restart()
-            process.send_signal(signal.SIGCONT)
-            out, err = process.communicate(timeout=GUARD_S)
-        finally:
-            process.kill()
-    return process.returncode, (out + err).decode()
+    running = cli.start_halting(f"{where}:SIGSTOP", "up")
+    wait_for(lambda: stopped(running.process.pid), f"homellm to stand still at {where}")
+    engine.restart()
+    running.signal(signal.SIGCONT)
+    result = running.finish()
+    return result.code, str(result)
 
 
 def runs(engine, name):

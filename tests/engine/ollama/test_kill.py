@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from tests.engine.support.ollama_stack import SLOTS, by_name, chat
 from tests.engine.support.sweep import leftovers
-from tests.engine.support.wait import GUARD_S, wait_for
-
-HALTING = Path(__file__).parents[1] / "support" / "halting.py"
+from tests.engine.support.wait import wait_for
 
 
 @pytest.fixture
@@ -30,20 +24,6 @@ def on_rung(canary, ollama_format_lfm2, tiny_lfm2, make_ollama):
         return canary
 
     return declare
-
-
-def halted(cli, where):
-    """`homellm up` with a signal at one call of the engine."""
-    return subprocess.run(
-        [sys.executable, str(HALTING), where, "up"],
-        cwd=cli.folder,
-        env=cli.environment({"PYTHONPATH": str(HALTING.parents[3])}),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=GUARD_S,
-        check=False,
-    )
 
 
 def settled(canary, docker_api, prefix, rung):
@@ -71,16 +51,16 @@ def settled(canary, docker_api, prefix, rung):
 )
 def test_sigkill(on_rung, docker_api, prefix, rung, where):
     canary = on_rung(rung)
-    killed = halted(canary.cli, f"{where}:SIGKILL")
-    assert killed.returncode == -9, killed.stdout + killed.stderr
+    killed = canary.cli.halted(f"{where}:SIGKILL", "up")
+    assert killed.code == -9, killed
     settled(canary, docker_api, prefix, rung)
 
 
 @pytest.mark.parametrize(("rung", "where"), [("llama-server", "start:2:before"), ("bundled", "rename:2:before")])
 def test_ctrl_c(on_rung, docker_api, prefix, rung, where):
     canary = on_rung(rung)
-    interrupted = halted(canary.cli, f"{where}:SIGINT")
-    assert interrupted.returncode == 130, interrupted.stdout + interrupted.stderr
+    interrupted = canary.cli.halted(f"{where}:SIGINT", "up")
+    assert interrupted.code == 130, interrupted
     running = {name for row in docker_api.containers() for name in row["Names"] if prefix in name}
     committed = where.startswith("rename")  # what was proved is finished
     assert running == {f"/{prefix}-main"} | ({f"/{prefix}-hybrid"} if committed else set())

@@ -7,8 +7,6 @@ import json
 import re
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,6 @@ import pytest
 from tests.engine.support.ollama_stack import by_name, chat
 from tests.engine.support.wait import wait_for
 
-HALTING = Path(__file__).parents[1] / "support" / "halting.py"
 INTERRUPTED = 130
 #: A share of the bytes, as `up` tells it into a file.
 BEGUN = re.compile(r"pulling (2[5-9]|[3-9]\d) %")
@@ -33,20 +30,6 @@ def made(canary, weights):
     canary.declare("made", source=f"gguf:{weights}", parallel=1)  # which every Ollama gives it
     canary.file()
     return canary
-
-
-def halted(cli, where):
-    """`homellm up` with a signal at one call."""
-    return subprocess.run(
-        [sys.executable, str(HALTING), where, "up"],
-        cwd=cli.folder,
-        env=cli.environment({"PYTHONPATH": str(HALTING.parents[3])}),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
 
 
 def uploaded(file):
@@ -83,8 +66,8 @@ def verified(canary, name):
 @pytest.mark.parametrize(("name", "code"), [("SIGKILL", -signal.SIGKILL), ("SIGINT", INTERRUPTED)])
 def test_in_an_upload(made, weights, name, code):
     before = blobs(made)
-    ended = halted(made.cli, f"upload:3:after:{name}")
-    assert ended.returncode == code, ended.stdout + ended.stderr
+    ended = made.cli.halted(f"upload:3:after:{name}", "up")
+    assert ended.code == code, ended
     # Ollama lets go of what was cut: no blob of that digest, no model, and nothing unfinished beside it.
     wait_for(lambda: blobs(made) == before, "Ollama to let go of what it got", 60)
     assert uploaded(weights) not in before
@@ -98,8 +81,8 @@ def test_in_an_upload(made, weights, name, code):
 
 @pytest.mark.parametrize(("name", "code"), [("SIGKILL", -signal.SIGKILL), ("SIGINT", INTERRUPTED)])
 def test_while_the_model_is_made_of_the_upload(made, weights, name, code):
-    ended = halted(made.cli, f"line:1:before:{name}")
-    assert ended.returncode == code, ended.stdout + ended.stderr
+    ended = made.cli.halted(f"line:1:before:{name}", "up")
+    assert ended.code == code, ended
     verified(made, "made")
     assert made_names(made) == ["made:latest"]
     # Beside what models are made of there is the upload alone, which Ollama prunes when it starts.

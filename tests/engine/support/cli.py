@@ -17,6 +17,9 @@ from tests.engine.support.wait import GUARD_S, wait_for
 HIDDEN = ("HOMELLM_", "CI", "COLUMNS", "NO_COLOR", "FORCE_COLOR", "PYTHONWARNINGS")
 
 
+HALTING = Path(__file__).with_name("halting.py")
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """How a command ended. `str()` of it is the whole, for messages of assertions."""
@@ -88,6 +91,14 @@ class Cli:
     ) -> Result:
         """Run to the end."""
         return self.start(*arguments, env=env).finish(timeout_s)
+
+    def halted(self, where: str, *arguments: str) -> Result:
+        """Run to the end, with a signal at one call of an adapter: `METHOD:N:WHEN:SIGNAL` (halting.py)."""
+        return self.start_halting(where, *arguments).finish()
+
+    def start_halting(self, where: str, *arguments: str) -> Running:
+        """Start so, and go on."""
+        return self.start(*arguments, program=(str(HALTING), where), env={"PYTHONPATH": str(HALTING.parents[3])})
 
     def start(
         self,
