@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from homellm.deploy.token import Tell, wait_for_token
 from homellm.deploy.witness import ask_token
 from homellm.domain.events import Progress
 from homellm.domain.evidence import Chat, Load, LogSummary, OllamaEvidence
+from homellm.domain.keep_alive import keep_alive_s
 from homellm.domain.ollama import LoadedModel
 from homellm.domain.ollama_names import parse_name
 from homellm.domain.stack import Model
@@ -26,6 +28,8 @@ from homellm.gpu import resolve
 
 #: A line is in the engine's log milliseconds after it was written.
 LOG_LAG_S = 5.0
+#: So long a model is kept at least while it is looked at; one token of a large one on a slow CPU takes its time.
+LOOK_S = 120
 #: An idle model is out of memory in a moment; one that answers somebody leaves when it has.
 UNLOAD_S = 10.0
 
@@ -36,7 +40,10 @@ def load(model: Model, named: Named, reached: Reached, job: Job, emit: Emit) -> 
     Raises Interrupted, and HomellmError with the server's own words when it cannot be loaded.
     """
     evidence = into_memory(model, named, reached, job, emit)
-    return replace(evidence, chat=ask(model, named, reached, job, telling(model.name, emit)))
+    try:
+        return replace(evidence, chat=ask(model, named, reached, job, telling(model.name, emit)))
+    finally:
+        keep_as_declared(model, named, evidence, reached)
 
 
 def into_memory(
@@ -58,6 +65,31 @@ def into_memory(
         reached.api.unload(named.name)  # it is in memory, and the log has lost how it came there
     _load(model, named, reached, job)
     return replace(observe(model, named, reached, job), ready_s=job.ports.clock.monotonic() - begun)
+
+
+def keep_as_declared(model: Model, named: Named, evidence: OllamaEvidence, reached: Reached) -> None:
+    """Have a model that was loaded to be looked at leave when it is declared to, and not when that was over.
+
+    Nothing hangs on it: where it fails, the model leaves some seconds later than declared.
+    """
+    declared = reached.server.keep_alive
+    if evidence.ready_s is None or _kept_for(declared) == declared:
+        return
+    with contextlib.suppress(HomellmError):
+        if in_memory(named, reached) is None:
+            return
+        if keep_alive_s(declared):
+            reached.api.load(named.name, keep_alive=declared, embedding=embeds(model, named)).run()
+        else:
+            reached.api.unload(named.name)
+
+
+def _kept_for(declared: int | str) -> int | str:
+    """How long a model is to stay that is loaded to be looked at.
+
+    A load that keeps nothing is Ollama's way to unload (`keep_alive: 0`), and what is gone in a moment cannot be seen.
+    """
+    return declared if keep_alive_s(declared) >= LOOK_S else LOOK_S
 
 
 def is_served(evidence: OllamaEvidence, model: Model) -> bool:
@@ -180,7 +212,7 @@ def _left(job: Job, most_s: float) -> float:
 
 def _load(model: Model, named: Named, reached: Reached, job: Job) -> None:
     """One load, given up at Ctrl-C and at the verb's deadline."""
-    call = reached.api.load(named.name, keep_alive=reached.server.keep_alive, embedding=embeds(model, named))
+    call = reached.api.load(named.name, keep_alive=_kept_for(reached.server.keep_alive), embedding=embeds(model, named))
     timer = threading.Timer(_left(job, job.limits.total_s), call.close)
     timer.daemon = True
     timer.start()

@@ -10,7 +10,7 @@ from homellm.deploy.job import Job
 from homellm.deploy.look import examine, look, not_ready, not_running, paused, starting_report
 from homellm.deploy.observe import subject_of
 from homellm.deploy.ollama_ended import told_as_end, unanswered
-from homellm.deploy.ollama_load import ask, into_memory, is_served, observe, remember, why_not_loaded
+from homellm.deploy.ollama_load import ask, into_memory, is_served, keep_as_declared, observe, remember, why_not_loaded
 from homellm.deploy.ollama_made import looks_changed
 from homellm.deploy.ollama_models import Named, lookup, unusable
 from homellm.deploy.ollama_ps import beside_its_server, is_away, server_of, told
@@ -24,6 +24,7 @@ from homellm.deploy.telling import ollama_report, with_shadow
 from homellm.deploy.unapplied import difference, hold_off
 from homellm.domain.evidence import OllamaEvidence
 from homellm.domain.names import LABEL_OUTCOMES
+from homellm.domain.ollama import LoadedModel
 from homellm.domain.published import endpoint_on
 from homellm.domain.reports import ModelReport
 from homellm.domain.stack import Model, OllamaServer
@@ -108,15 +109,19 @@ def _check_served(
 ) -> ModelReport:
     """One that Ollama serves; `changed` tells of the file that it was made from."""
     try:
+        before = () if anew else reached.api.loaded()
         evidence = _in_memory(model, named, reached, job, emit, anew=anew)
+        came = () if evidence.ready_s is None or anew else (_LOADED_BY_CHECK, *_put_out(before, reached))
     except Interrupted:
         raise
     except HomellmError as error:
         if isinstance(error, OllamaUnreachable):
             return _out_of_service(model, reached.container, told_as_end(error, model, reached, job))
         return _out_of_service(model, reached.container, why_not_loaded(error, reached), reached.server)
-    came = (_LOADED_BY_CHECK,) if evidence.ready_s is not None and not anew else ()
-    chat = ask(model, named, reached, job, telling(model.name, emit))
+    try:
+        chat = ask(model, named, reached, job, telling(model.name, emit))
+    finally:
+        keep_as_declared(model, named, evidence, reached)
     if ended := unanswered(chat, model, reached, job):
         return _out_of_service(model, reached.container, (ended,))
     evidence = replace(evidence, chat=chat)
@@ -148,6 +153,16 @@ def _in_memory(model: Model, named: Named, reached: Reached, job: Job, emit: Emi
         turn.release()
     as_before = seen.loaded is not None and found.loaded is not None and seen.loaded.ctx == found.loaded.ctx
     return replace(found, ready_s=None) if as_before and not anew else found
+
+
+def _put_out(before: tuple[LoadedModel, ...], reached: Reached) -> tuple[str, ...]:
+    """Which models a load has cost their place in memory, as a sentence: they may have served others."""
+    there = {one.name for one in reached.api.loaded()}
+    gone = [one.name for one in before if one.name not in there]
+    if not gone:
+        return ()
+    why = "Ollama made room, or the time that it keeps them was over"
+    return (f"Out of memory since: {', '.join(gone)} ({why}). Their next request loads them again.",)
 
 
 def _absent(model: Model, message: str) -> ModelReport:

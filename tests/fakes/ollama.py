@@ -72,7 +72,8 @@ class FakeOllamas:
     `version` is what servers say from now on. `loads` are all loads that were asked for. `dies` makes a load fail. A
     model that is unloaded is still seen `lingers` times, as the real one answers before it is done. `blobs` are what
     was uploaded, `calls` what of its API changed the store, in order, `created` the files of each create; `cut` is
-    raised by the next upload or create. `dead` are published ports through which nothing comes.
+    raised by the next upload or create. `dead` are published ports through which nothing comes. `kept` is the
+    keep_alive that was asked for last, by model.
     """
 
     state: FakeState
@@ -91,6 +92,7 @@ class FakeOllamas:
     folders: list[Path] = field(default_factory=list)
     registry: tuple[StoredModel, ...] = ()
     dead: set[int] = field(default_factory=set)
+    kept: dict[str, int | str] = field(default_factory=dict)
 
     def api(self, url: str) -> FakeApi:
         return FakeApi(self, url)
@@ -152,7 +154,7 @@ class FakeApi:
         return seen
 
     def load(self, model: str, **options: Any) -> FakeLoad:
-        return FakeLoad(self, model)
+        return FakeLoad(self, model, options.get("keep_alive", -1))
 
     def pull(self, model: str, *, insecure: bool = False, room_bytes: int | None = None) -> FakePull:
         return FakePull(self, model)
@@ -244,8 +246,17 @@ class FakeApi:
         if self.ollamas.dies:
             self._write(server, [*lines, _FAILED.format(blob=model.blob_name)])
             raise OllamaFailed(f"{name} could not be loaded: {DIED}", original=DIED)
+        memory, most = self._memory(server), _number(server.env, "OLLAMA_MAX_LOADED_MODELS", 0)
+        while most and len(memory) >= most:
+            del memory[next(iter(memory))]
         self._write(server, [*lines, *(line.format(slots=slots, ctx=ctx) for line in _LOADED)])
-        self._memory(server)[model.digest] = LoadedModel(model.name, model.digest, 1000, 0, ctx, _FAR)
+        memory[model.digest] = LoadedModel(model.name, model.digest, 1000, 0, ctx, _FAR)
+
+    def is_there(self, name: str) -> bool:
+        """Whether a model is in memory with the context that the server would give it."""
+        server = self._server()
+        found = self._memory(server).get(self.ollamas.find(name).digest)
+        return found is not None and found.ctx == _number(server.env, "OLLAMA_CONTEXT_LENGTH")
 
     def _write(self, server: FakeContainer, lines: list[str]) -> None:
         with self.ollamas.state.lock:
@@ -296,15 +307,23 @@ class FakeLoad:
 
     api: FakeApi
     name: str
+    keep_alive: int | str
     closed: bool = False
 
     def run(self) -> None:
-        if not self.closed:
+        """A load that keeps nothing is an unload (server/routes.go); one of what is there sets its time alone."""
+        if self.closed:
+            return
+        if self.keep_alive == 0:
+            self.api.unload(self.name)
+            return
+        self.api.ollamas.kept[self.name] = self.keep_alive
+        if not self.api.is_there(self.name):
             self.api.take(self.name)
 
     def close(self) -> None:
         self.closed = True
 
 
-def _number(env: Mapping[str, str], name: str) -> int:
-    return int(env.get(name, "1"))
+def _number(env: Mapping[str, str], name: str, default: int = 1) -> int:
+    return int(env.get(name, default))
