@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from homellm.adapters import docker_parse
 from homellm.adapters.file_sample import COARSE_NS
+from homellm.domain.addresses import is_loopback
 from homellm.domain.evidence import Evidence
 from homellm.domain.names import NEXT
 from homellm.domain.stack import Model, Stack
@@ -113,8 +114,19 @@ def _is_sure(one: Proved) -> bool:
     """
     model, seen = one.model, one.evidence
     whole = seen.container is not None and seen.props is not None and seen.healthy is True and bool(seen.url)
+    whole = whole and not _hangs_on_bridges(seen.container)
     reloads = model.sleep_idle_s is not None and model.gpu is not None
     return whole and not reloads and model.runner == "llama-server" and model.pull != "always"
+
+
+def _hangs_on_bridges(container: Container | None) -> bool:
+    """Whether a server that asks for no key is verified because its address is one of Docker's own bridges.
+
+    Whose an address is may change while the container stays as it is, and a look at one costs too much here.
+    """
+    if container is None or container.has_key:
+        return False
+    return any(port and not is_loopback(ip) for ip, port, _ in container.ports)
 
 
 def _subject(stack: Stack, engine: EngineInfo, proved: tuple[Proved, ...], files: FileFacts) -> dict[str, Any]:

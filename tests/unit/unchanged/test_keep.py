@@ -241,6 +241,20 @@ def test_what_a_look_cannot_stand_for_is_not_kept(scene: Scene, keys: dict[str, 
     assert scene.keep() is kept
 
 
+@pytest.mark.parametrize(
+    ("address", "keyed", "kept"),
+    [("172.17.0.1", False, False), ("172.17.0.1", True, True), ("127.0.0.53", False, True), ("::1", False, True)],
+)
+def test_without_a_key_on_a_bridge_of_docker_s_it_is_not_kept(
+    scene: Scene, address: str, keyed: bool, kept: bool
+) -> None:
+    """`exposure` passed since only containers reach that address, which may become one of the LAN's."""
+    scene.docs["inspect"]["NetworkSettings"]["Ports"]["8080/tcp"][0]["HostIp"] = address
+    if keyed:
+        scene.with_key()
+    assert scene.keep() is kept
+
+
 def test_an_engine_that_is_not_reached_by_a_socket_is_not_kept(scene: Scene) -> None:
     engine = docker_parse.engine_info(scene.docs["info"], address="tcp://10.0.0.1:2375")
     from homellm.domain.stack import Stack  # noqa: PLC0415
