@@ -66,6 +66,7 @@ def crash_problem(model: Model, container: Container, ports: Ports) -> Problem:
         said = log_reason(summary)  # the engine forgets the exit code once the next run begins
     if said is not None:
         message, hint = f"{message}: {said.message}", said.hint or hint
+    hint = f"{hint.rstrip('.')}. Once that is mended, homellm restart {model.name} starts it at once."
     return Problem(id="not-running", message=message, hint=hint, model=model.name)
 
 

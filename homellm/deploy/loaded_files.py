@@ -77,11 +77,12 @@ def _unseen(files: tuple[FileState, ...], ports: Ports) -> tuple[str, ...]:
 def with_outdated(unit: Unit, ports: Ports, *, local: bool) -> Unit:
     """The unit with what it is known of its containers that they loaded files which are others now.
 
-    Only of those that run: whatever is started loads what is there then.
+    Only of those that run, or wait in a crash loop for their next start (on a file that came since, they are to be
+    made anew and proved at once): whatever is started loads what is there then.
     """
     outdated: dict[str, str] = {}
     for container in (unit.current, unit.next):
-        if container is None or not container.running:
+        if container is None or not (container.running or container.status == "restarting"):
             continue
         seen = see_files(container, ports, local=local, recorded=_of_record(container, ports))
         if seen is not None and seen.changed:

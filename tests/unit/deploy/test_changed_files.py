@@ -173,6 +173,19 @@ class TestNoticed:
         assert only(lab.up()).changed
         rests(lab, [b"old", b"new"])
 
+    def test_one_that_comes_while_the_engine_waits_to_start_a_crashed_server_again(self, lab):
+        """The pause grows to a minute: what was put right is served by the next `up`, not by the next try."""
+        lab.put(b"corrupt")
+        lab.state.crash(NAME, 1)
+        while lab.state.by_name(NAME).restart_count < 5 or lab.state.by_name(NAME).status != "restarting":
+            lab.state.clock.advance(0.05)
+            lab.state.settle()
+        assert only(lab.up()).state is State.FAILED
+        lab.put(b"mended")
+        assert plan(lab.stack(), (), lab.ports(), lab.options).steps[0].cause == CHANGED
+        report = only(lab.up())
+        assert (report.state, lab.loads[-1], lab.loads.count(b"mended")) == (State.VERIFIED, b"mended", 1)
+
     def test_check_tells_it(self, lab):
         lab.put(b"new")
         before = kept(lab)

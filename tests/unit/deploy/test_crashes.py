@@ -150,6 +150,7 @@ def test_a_check_of_a_loop_names_the_reason_and_not_the_port(looping):
         assert "crashes again and again" in problem.message
         assert GONE in problem.message
         assert "There is no file /models/smol.gguf" in problem.hint
+        assert problem.hint.endswith(". Once that is mended, homellm restart smol starts it at once.")
         assert ("last exit code 1" in problem.message) is (container.status == "restarting")
         later(looping, 0.09)
     assert seen == {"restarting", "running"}
