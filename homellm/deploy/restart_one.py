@@ -47,11 +47,13 @@ def restart_one(model: Model, job: Job, emit: Emit) -> ModelReport:
         return replace(failed_report(model, doomed, current), notes=_left_alone(model, current, job))
     subject = subject_of(model, desired.expected_path, job.stack.gpu(model.gpu), job.world, desired.declared)
     outcomes: list[Outcome] = []
+    differs = difference(current, desired, model.image, job.world)
 
     def prove(ref: str, scope: Scope) -> None:
         emit(Progress(model.name, "loading"))
         outcomes.append(verify(ref, subject, job.ports, scope, job.limits, job.options.engine_return_s))
-        refused = refusal(outcomes[-1], model.name)
+        found = outcomes[-1]
+        refused = refusal(replace(found, verdicts=hold_off(found.verdicts, differs, model.name)), model.name)
         if refused is not None:
             raise refused
 
@@ -66,7 +68,7 @@ def restart_one(model: Model, job: Job, emit: Emit) -> ModelReport:
         now = current_of(unit, job)
         return replace(failed_report(model, error.problems, now), notes=(_became(model, now, bool(swap.undone)),))
     except HomellmError as error:
-        return _not_proved(model, current, error, outcomes, difference(current, desired, model.image, job.world), job)
+        return _not_proved(model, current, error, outcomes, differs, job)
     return _proved(model, current, desired, outcomes[-1], job)
 
 
@@ -104,7 +106,8 @@ def _not_proved(
     if answers:
         note = f"{current.name} answers, and is not as declared: homellm check {model.name} looks at it."
     checks = failed_gates(outcomes[-1].verdicts) if outcomes else ()
-    return replace(report, checks=checks, notes=(*filter(None, (differs,)), note), changed=True)
+    told = any(problem.hint == differs for problem in error.problems)
+    return replace(report, checks=checks, notes=(*((differs,) if differs and not told else ()), note), changed=True)
 
 
 def _absent(model: Model) -> Problem:

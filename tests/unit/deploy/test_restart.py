@@ -118,3 +118,14 @@ def test_one_that_answers_and_is_not_as_declared_is_said_to_answer(lab):
     assert (report.state, [p.id for p in report.problems]) == (State.FAILED, ["gate-slots"])
     assert report.notes == (f"{NAME} answers, and is not as declared: homellm check smol looks at it.",)
     assert report.endpoint == "http://127.0.0.1:8081/v1"
+
+
+def test_a_gate_that_fails_by_the_edit_alone_is_not_blamed_on_the_server():
+    """It has the 4096 tokens that it was made with; that the server cut them, or lacks memory, would be untrue."""
+    lab = Lab()
+    lab.up(model())
+    report = again(lab, model(ctx=8192))
+    assert (report.state, report.exit_code) == (State.FAILED, ExitCode.REFUSED)
+    (problem,) = report.problems
+    assert (problem.id, problem.hint) == ("gate-ctx", CHANGED)
+    assert report.notes == (f"{NAME} answers, and is not as declared: homellm check smol looks at it.",)
