@@ -123,7 +123,7 @@ _CALL = (
         r"does not support generate|does not support chat",
         "model-without-generate",
         "{model} makes no text: it is an embedding model, or its weights are gone from the store",
-        "For an embedding model set embedding: true. Otherwise bring it again: homellm pull",
+        "For an embedding model set embedding: true. Otherwise homellm up brings it again.",
     ),
     Answer(r"does not support embed", "model-without-embeddings", "{model} makes no embeddings", "Remove embedding."),
     Answer(
@@ -170,7 +170,7 @@ def call_failure(doing: str, model: str, text: str, status: int) -> OllamaFailed
     if status == _NOT_FOUND and "not found" in text:
         return ModelAbsent(
             f"Ollama has no model {model}.",
-            hint="Bring it: homellm pull",
+            hint="homellm up brings it.",
             original=text,
             status=status,
         )

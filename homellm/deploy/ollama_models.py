@@ -109,7 +109,10 @@ def unusable(found: StoredModel, reached: Reached) -> Refused:
         "safetensors": "Ollama has it as safetensors, which nothing else reads: choose a GGUF of it.",
         "absent": "Set pull: missing: then homellm up brings it.",
     }.get(found.state, f"Bring it again: {_typed(f'ollama pull {found.name}', reached)}")
-    return Refused(found.reason or f"{found.name} cannot be used", hint=hint, id=f"model-{found.state}")
+    reason = found.reason or f"{found.name} cannot be used"
+    if reached.container is not None:
+        reason = reason.replace(reached.container.id, reached.container.name)
+    return Refused(reason, hint=hint, id=f"model-{found.state}")
 
 
 def _not_somebody_elses(

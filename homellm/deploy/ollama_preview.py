@@ -10,7 +10,7 @@ from homellm.deploy.job import Job
 from homellm.deploy.loaded_files import with_outdated
 from homellm.deploy.ollama_ladder import foresee
 from homellm.deploy.ollama_made import looks_changed
-from homellm.deploy.ollama_models import Named, lookup
+from homellm.deploy.ollama_models import Named, lookup, unusable
 from homellm.deploy.ollama_ps import ps_on_ollama
 from homellm.deploy.ollama_reached import Reached
 from homellm.deploy.ollama_record import outcomes_of, read_server_record
@@ -37,7 +37,7 @@ def steps_on_ollama(model: Model, job: Job, swap: Swap, *, swapped: bool) -> tup
 
     `swapped` tells that something is done to its server first: then a model that it serves is loaded anew, and one that
     has moved is asked of it again if it may be another Ollama. Raises HomellmError of an engine or a server that does
-    not answer.
+    not answer, and Refused where its store lacks what `pull: never` keeps `up` from bringing.
     """
     moved = unit_of(model, job.stack, job.world).current is not None
     reached = _reached(model, job) if moved or not swapped else None
@@ -53,6 +53,8 @@ def steps_on_ollama(model: Model, job: Job, swap: Swap, *, swapped: bool) -> tup
         return (_trial(model, job, f"{changed} "),)
     wanted, own = source_name(model), lookup(name, reached)
     source = lookup(str(wanted), reached) if wanted is not None else None
+    if source is not None and not source.usable and model.pull == "never":
+        raise unusable(source, reached)
     if source is not None and not source.usable:
         pull = PullModel(
             target=str(model.source), model=model.name, cause=f"it is not in the store of {_where(reached)}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from homellm.deploy.free_names import taken_names
@@ -22,7 +23,7 @@ from homellm.domain.reports import PlanAction, PlanReport, PlanSummary
 from homellm.domain.stack import Model, OllamaServer, Stack
 from homellm.domain.steps import CreateContainer, Plan, RemoveContainer, StartContainer, Step, VerifyModel
 from homellm.domain.world import World
-from homellm.errors import Problem
+from homellm.errors import Problem, Refused
 from homellm.planning.desired import Desired
 from homellm.planning.orphans import orphan_containers
 from homellm.planning.port_moves import Wave, port_moves
@@ -73,11 +74,9 @@ def plan(stack: Stack, only: tuple[str, ...], ports: Ports, options: Options) ->
             continue
         model = one
         if model.runner == "ollama":
-            from homellm.deploy.ollama_preview import steps_on_ollama  # noqa: PLC0415 - likewise
-
-            loads = steps_on_ollama(model, job, lambda settled: swap(settled) or (), swapped=model.server in swapped)
-            summaries.append(_of_ollama(model.name, loads))
-            steps += loads
+            loads = _on_ollama(model, job, swap, problems, swapped=model.server in swapped)
+            summaries += [_of_ollama(model.name, loads)] if loads is not None else []
+            steps += loads or ()
             continue
         desired, unit, found = circle.get(model.name) or settle(model, stack, world, fit=options.fit)
         if desired.assumed:
@@ -152,6 +151,24 @@ def _summary(
     if begun is None:
         return (PlanSummary(name, "adjust", steps[0].cause),)
     return (PlanSummary(name, "start again" if isinstance(begun, StartContainer) else "finish", begun.cause),)
+
+
+def _on_ollama(
+    model: Model,
+    job: Job,
+    swap: Callable[[Settled], tuple[Step, ...] | None],
+    problems: list[Problem],
+    *,
+    swapped: bool,
+) -> tuple[Step, ...] | None:
+    """The steps of a model on Ollama; None, and its problems besides, where its store lacks what may not be pulled."""
+    from homellm.deploy.ollama_preview import steps_on_ollama  # noqa: PLC0415 - for stacks with an Ollama alone
+
+    try:
+        return steps_on_ollama(model, job, lambda settled: swap(settled) or (), swapped=swapped)
+    except Refused as error:
+        problems += (replace(problem, model=model.name) for problem in error.problems)
+        return None
 
 
 def _of_ollama(name: str, steps: tuple[Step, ...]) -> PlanSummary:

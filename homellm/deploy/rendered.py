@@ -116,7 +116,8 @@ def _by_hand(model: Model, server: OllamaServer, stack: Stack, ports: Ports) -> 
     wanted = source_name(model)
     if wanted is not None:
         source = shlex.quote(wanted.short)
-        commands = [f"docker exec {container} ollama pull {source}"]
+        by_http = "--insecure " if wanted.insecure else ""
+        commands = [f"docker exec {container} ollama pull {by_http}{source}"]
         if own_ctx:
             commands.append(_create(container, name, wanted.short, model.ctx))
         elif source != name:

@@ -174,3 +174,14 @@ def test_a_move_that_fallback_none_kept_off_is_no_first_start():
     (_, summary) = planned(lab, hybrid()).summaries
     assert summary.because == "Ollama does not serve it as declared, so it moves to llama-server"
     assert lab.up(hybrid()).models[0].fallback.rung == "llama-server"
+
+
+def test_a_model_that_may_not_be_pulled_is_a_problem_as_it_is_for_up():
+    lab = lab_on("llama-server")
+    lab.up(hybrid(), hybrid(name="plain", source=Source("ollama", "plain"), port=None))
+    lab.ollamas.models = lab.ollamas.models[1:]
+    stack = lab.stack(hybrid(pull="never"), hybrid(name="plain", source=Source("ollama", "plain"), port=None))
+    report = plan(stack, (), lab.ports(), lab.options)
+    assert [(problem.id, problem.model) for problem in report.problems] == [("model-absent", "hybrid")]
+    assert report.problems[0].hint == "Set pull: missing: then homellm up brings it."
+    assert not [step for step in report.steps if isinstance(step, PullModel)]

@@ -54,6 +54,12 @@ def test_a_name_of_its_own_and_a_context_of_its_own():
     )
 
 
+def test_a_registry_by_plain_http_needs_a_word_of_its_own():
+    """Ollama 0.33.0 asks by TLS otherwise: `tls: first record does not look like a TLS handshake`."""
+    found = written(OllamaLab(), hybrid(source=Source("ollama", "http://10.0.0.2:5000/library/hybrid:tiny")))
+    assert commands(found)[0] == f"docker exec {SERVER} ollama pull --insecure 10.0.0.2:5000/library/hybrid:tiny"
+
+
 def test_a_model_of_a_file_is_copied_in_and_made():
     found = written(OllamaLab(), hybrid(name="lfm", source=FILE))
     assert names(found) == [SERVER]
