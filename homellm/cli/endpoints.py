@@ -94,8 +94,8 @@ def _engine(stack: Stack) -> tuple[Running | None, bool]:
     from homellm.errors import HomellmError
 
     try:
-        engine = wiring.connect(os.environ).engine
-        return as_running(stack, engine), engine.info().local
+        ports = wiring.connect(os.environ)
+        return as_running(stack, ports), ports.engine.info().local
     except HomellmError:
         return None, True
 

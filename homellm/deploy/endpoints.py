@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from homellm.deploy.observe import environment
+from homellm.deploy.session import Ports
 from homellm.domain.names import LABEL_ROLE, LABEL_STACK, ROLE_SERVE, container_name, server_container_name
 from homellm.domain.stack import OLLAMA_PORT, SERVER_PORT, Model, OllamaServer, Stack
 from homellm.domain.world import Container
@@ -26,8 +27,9 @@ class Running:
     moved: frozenset[str]
 
 
-def as_running(stack: Stack, engine: Engine) -> Running:
+def as_running(stack: Stack, ports: Ports) -> Running:
     """What runs of a stack. Raises EngineUnreachable."""
+    engine = ports.engine
     found = engine.list_containers({LABEL_STACK: stack.name, LABEL_ROLE: ROLE_SERVE})
     own = {model.name: _current(container_name(stack, model), model.name, found) for model in stack.models}
     servers = {
@@ -37,7 +39,12 @@ def as_running(stack: Stack, engine: Engine) -> Running:
     }
     now = replace(
         stack,
-        models=tuple(_model(model, own[model.name], engine) for model in stack.models),
+        models=tuple(
+            _given(model, stack, found, ports)
+            if model.runner == "ollama" and own[model.name] is None
+            else _model(model, own[model.name], engine)
+            for model in stack.models
+        ),
         ollama=tuple(_server(server, servers.get(server.name)) for server in stack.ollama),
     )
     moved = frozenset(model.name for model in stack.models if model.runner == "ollama" and own[model.name])
@@ -67,6 +74,14 @@ def _server(server: OllamaServer, container: Container | None) -> OllamaServer:
         return server
     bind, port = _published(container, OLLAMA_PORT, (server.bind, server.port))
     return replace(server, bind=bind, port=port)
+
+
+def _given(model: Model, stack: Stack, containers: tuple[Container, ...], ports: Ports) -> Model:
+    """A model with the slots and the context that its Ollama server gave it when last seen; else as declared."""
+    from homellm.deploy.ollama_ps import ps_on_ollama  # noqa: PLC0415 - for stacks with an Ollama alone
+
+    seen = ps_on_ollama(model, stack, containers, ports)
+    return replace(model, parallel=seen.slots or model.parallel, ctx=seen.ctx or model.ctx)
 
 
 def _published(container: Container, inside: int, declared: tuple[str, int | None]) -> tuple[str, int | None]:
