@@ -154,7 +154,10 @@ def _stored(model: Model, stack: Stack, store_of: StoreOf) -> tuple[Path, Path |
     store = store_of(server) if server is not None else None
     if store is None:
         message = f"the Ollama store of {model.name} cannot be read from here"
-        hint = "A store in a folder can be read; one in a volume cannot."
+        hint = (
+            "fit asks no engine, so it reads a store in a folder alone (`store: ./folder`). Of one in a volume plan, "
+            "up and doctor judge the same; or name the blob: homellm fit --file …/models/blobs/sha256-…"
+        )
         return problem_at(model, "source", id="store-unreadable", message=message, hint=hint)
     reader, root = store
     stored = reader.find(model.source.ref)

@@ -161,6 +161,11 @@ def _verdict(model: ModelFit, beside: str) -> list[str]:
         return ["No device is known to hold it against: give --memory and --free."]
     first = "Fits." if model.fits else f"Does not fit: {_missing(model)}."
     lines = [first, *_answers(model, beside)]
+    if model.demand.ctx > model.trained_ctx > 0:
+        lines.append(
+            f"It was trained on {model.trained_ctx} tokens, and the server cuts a slot to that: set ctx:"
+            f" {model.trained_ctx} or less, unless it is stretched by RoPE settings."
+        )
     if not model.exact:
         lines.append("This architecture keeps more than is reckoned here: the true need is larger.")
     return lines

@@ -159,3 +159,11 @@ def test_a_document_of_nothing_but_a_problem() -> None:
     assert document["models"] == []
     assert document["devices"] == []
     assert document["errors"][0]["id"] == "model-absent"  # type: ignore[index]
+
+
+def test_a_context_beyond_the_training_is_told_as_up_tells_it() -> None:
+    """It fits into memory, and `up` refuses it all the same: qwen2.5 was trained on 32768 tokens."""
+    asked = Demand(ctx=65536, parallel=1)
+    text = fit_table(answer(None, [Subject("q", QWEN25_7B, asked, Machine(None, RAM))]))
+    assert "It was trained on 32768 tokens, and the server cuts a slot to that: set ctx: 32768 or less" in text
+    assert "trained on 32768 tokens, and" not in fit_table(report(7))
