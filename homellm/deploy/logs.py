@@ -39,7 +39,8 @@ def logs(
     """
     streams = _streams(stack, only, ports, follow=follow, tail=tail)
     if not streams:
-        raise Refused(f"no container of the stack {stack.name} has a log", hint="homellm up starts it.", id="no-log")
+        whose = " or ".join(only) or f"the stack {stack.name}"
+        raise Refused(f"no container of {whose} has a log", hint=f"{_up(stack, only)} starts it.", id="no-log")
     happenings: queue.Queue[tuple[str, str] | HomellmError | None] = queue.Queue()
     for name, stream in streams.items():
         threading.Thread(target=_read, args=(name, stream, happenings), daemon=True).start()
@@ -58,6 +59,12 @@ def logs(
             ended += 1
             if happening is not None and not scope.cancelled:
                 raise happening
+
+
+def _up(stack: Stack, only: tuple[str, ...]) -> str:
+    """The command that starts what has no log yet: a server comes with its models and is not named to `up`."""
+    models = {model.name for model in stack.models}
+    return " ".join(("homellm up", *only)) if models.issuperset(only) else "homellm up"
 
 
 def _streams(stack: Stack, only: tuple[str, ...], ports: Ports, *, follow: bool, tail: int | None) -> dict[str, Stream]:

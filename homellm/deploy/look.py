@@ -191,4 +191,5 @@ def not_running(model: Model, container: Container, ports: Ports) -> Problem:
     if was_restarted(container):
         return crash_problem(model, container, ports)
     message = f"{container.name} does not run ({container.status}, exit code {container.exit_code})"
-    return Problem(id="not-running", message=message, hint=f"Read its log: homellm logs {model.name}", model=model.name)
+    hint = f"homellm up {model.name} starts it; homellm logs {model.name} shows its log."
+    return Problem(id="not-running", message=message, hint=hint, model=model.name)

@@ -107,7 +107,7 @@ class _Reconciler:
             steps.append(self._verify(unit.name, "it was just started"))
         policy = self.desired.restart
         if current.restart_policy != policy:
-            cause = f"it is {current.restart_policy}, declared is {policy}"
+            cause = f"restart {current.restart_policy} → {policy}"
             steps.append(self._policy(unit.name, policy, cause))
         return steps
 

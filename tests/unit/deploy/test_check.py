@@ -27,3 +27,4 @@ def test_one_that_runs_is_checked_and_one_that_stopped_is_not_as_declared():
     lab.state.crash(NAME, 1)
     stopped = checked(lab)
     assert (stopped.state, stopped.exit_code) == (State.FAILED, ExitCode.REFUSED)
+    assert stopped.problems[0].hint == "homellm up smol starts it; homellm logs smol shows its log."
