@@ -105,7 +105,7 @@ def _not_proved(
     note = f"{current.name} does not serve now: homellm logs {model.name} shows its log."
     if answers:
         note = f"{current.name} answers, and is not as declared: homellm check {model.name} looks at it."
-    checks = failed_gates(outcomes[-1].verdicts) if outcomes else ()
+    checks = failed_gates(hold_off(outcomes[-1].verdicts, differs, model.name)) if outcomes else ()
     told = any(problem.hint == differs for problem in error.problems)
     return replace(report, checks=checks, notes=(*((differs,) if differs and not told else ()), note), changed=True)
 

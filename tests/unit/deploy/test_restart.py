@@ -128,4 +128,5 @@ def test_a_gate_that_fails_by_the_edit_alone_is_not_blamed_on_the_server():
     assert (report.state, report.exit_code) == (State.FAILED, ExitCode.REFUSED)
     (problem,) = report.problems
     assert (problem.id, problem.hint) == ("gate-ctx", CHANGED)
+    assert [(check.id, check.hint) for check in report.checks] == [("ctx", CHANGED)]
     assert report.notes == (f"{NAME} answers, and is not as declared: homellm check smol looks at it.",)
