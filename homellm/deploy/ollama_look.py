@@ -17,6 +17,7 @@ from homellm.deploy.ollama_ps import beside_its_server, is_away, server_of, told
 from homellm.deploy.ollama_reached import Reached
 from homellm.deploy.ollama_record import note_proof, outcomes_of, read_server_record
 from homellm.deploy.ollama_server import find, server_unit, settle_server
+from homellm.deploy.ollama_source import is_of_another
 from homellm.deploy.ollama_successor import successor
 from homellm.deploy.session import Emit, telling
 from homellm.deploy.settle import settle, unit_of
@@ -86,7 +87,7 @@ def _check_reached(
     if is_away(model, own, record):
         return _absent(model, f"there is no container of {model.name}, which has moved from Ollama to llama-server")
     named = named_there(model, reached)
-    changed = looks_changed(model, named.name, record, job.ports.files)
+    changed = looks_changed(model, named.name, record, job.ports.files) or is_of_another(model, named, reached, job)
     outcomes = outcomes_of(model.name, own, record)
     fallback = told(outcomes)
     if own is None or fallback is None:
