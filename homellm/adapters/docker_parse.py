@@ -54,6 +54,7 @@ def container(doc: Mapping[str, object]) -> Container:
         path=_text(doc, "Path"),
         args=_words(doc, "Args"),
         addresses=_in_networks(_map(settings, "Networks"), "IPAddress", "GlobalIPv6Address"),
+        aliases=_aliases(_map(settings, "Networks")),
         gateways=_in_networks(_map(settings, "Networks"), "Gateway", "IPv6Gateway"),
         ports=_ports(_map(settings, "Ports") if running else _map(host, "PortBindings")),
         has_key=_has_key(config),
@@ -177,6 +178,10 @@ def _health_check(doc: Mapping[str, object]) -> HealthCheck | None:
 def _in_networks(networks: Mapping[str, object], key: str, key_of_ipv6: str) -> Mapping[str, str]:
     entries = {name: _map(networks, name) for name in networks}
     return MappingProxyType({name: _text(entry, key) or _text(entry, key_of_ipv6) for name, entry in entries.items()})
+
+
+def _aliases(networks: Mapping[str, object]) -> Mapping[str, tuple[str, ...]]:
+    return MappingProxyType({name: _words(_map(networks, name), "Aliases") for name in networks})
 
 
 def _ports(bindings: Mapping[str, object]) -> tuple[tuple[str, int, int], ...]:

@@ -56,7 +56,8 @@ def _held(report: ModelReport, model: Model, stack: Stack, unit: Unit, ports: Po
     if container is None or report.container != container.name:
         return report
     report = told_held(report, held(model, stack, container, lambda: recorded_declaration(container, ports)))
-    return drifted(report, judge_inspected(model, container) if is_settled(unit, model) else ())
+    served = replace(model, runner="llama-server")  # by this container, whatever it is declared on
+    return drifted(report, judge_inspected(served, container) if is_settled(unit, model) else ())
 
 
 def _one(model: Model, unit: Unit, ports: Ports) -> ModelReport:

@@ -86,7 +86,8 @@ class Image:
 class Container:
     """A container as inspect shows it. Times are the engine's own text (RFC 3339, nanoseconds).
 
-    `status` is created, running, paused, restarting, removing, exited or dead. `addresses` maps a network's name to
+    `status` is created, running, paused, restarting, removing, exited or dead. `aliases` are its names in each network,
+    by which other containers reach it. `addresses` maps a network's name to
     the container's address there, `gateways` to that of the bridge. `ports` are (host address, host port, port
     inside): what is published while it runs, else what it asks for. `has_key` tells whether its llama-server was
     started with an API key; the key itself is not kept. `variables` has the fingerprints of its variables by their
@@ -119,6 +120,7 @@ class Container:
     path: str = ""
     args: tuple[str, ...] = ()
     addresses: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    aliases: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     gateways: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     ports: tuple[tuple[str, int, int], ...] = ()
     has_key: bool = False

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from homellm.domain.addresses import is_every, is_loopback, plain
-from homellm.domain.stack import SERVER_PORT
+from homellm.domain.names import LABEL_STACK, network_alias, network_name
+from homellm.domain.stack import SERVER_PORT, Model
 from homellm.domain.verdicts import Verdict
+from homellm.domain.world import Container
 from homellm.health.checks.case import INSPECT, Case, judged
 
 #: Where the container is at fault and not the file.
@@ -130,16 +132,40 @@ def reached_at(addresses: list[str]) -> str:
 
 
 def networks(case: Case) -> Verdict | None:
-    """It is in every further network that is declared: somebody may have disconnected it, or removed one."""
-    if not case.model.networks:
-        return None
-    asked, container = ", ".join(sorted(case.model.networks)), case.evidence.container
+    """It is in every further network that is declared, and in that of its stack, under its name.
+
+    Somebody may have disconnected it, or removed one. Of the stack's own network only what is wrong is told.
+    """
+    container = case.evidence.container
     if container is None:
-        return judged("networks", asked, None, None, INSPECT, hint="The container could not be inspected.")
-    missing = sorted(set(case.model.networks) - set(container.addresses))
-    joined = ", ".join(sorted(set(case.model.networks) & set(container.addresses)))
-    hint = f"Join it: docker network connect {missing[0]} {container.name}" if missing else ""
-    return judged("networks", asked, joined, not missing, INSPECT, hint=hint, text=joined or "none of them")
+        asked = ", ".join(sorted(case.model.networks))
+        hint = "The container could not be inspected."
+        return judged("networks", asked, None, None, INSPECT, hint=hint) if asked else None
+    own = network_name(container.label(LABEL_STACK)) if container.label(LABEL_STACK) else ""
+    nameless = sorted(name for name in {own, *case.model.networks} if _lacks_name(case.model, container, name))
+    missing = sorted({own, *case.model.networks} - {"", *container.addresses})
+    wanted = {*case.model.networks} | ({own} & {*nameless, *missing})
+    if not wanted:
+        return None
+    joined = ", ".join(sorted(wanted & {*container.addresses}))
+    hint, text = "", joined or "none of them"
+    if own in missing or nameless:
+        hint = "Somebody disconnected it, or removed the network. Make it anew: homellm up --force-recreate"
+    elif missing:
+        hint = f"Join it: docker network connect {missing[0]} {container.name}"
+    if nameless:
+        text = f"{text}, in {', '.join(nameless)} without its name {network_alias(case.model)}"
+    passed = not (missing or nameless)
+    return judged("networks", ", ".join(sorted(wanted)), joined, passed, INSPECT, hint=hint, text=text)
+
+
+def _lacks_name(model: Model, container: Container, network: str) -> bool:
+    """Whether other containers of a network do not reach it by its name: who connects it by hand gives it none.
+
+    A server of Ollama's has another one than its models.
+    """
+    names = container.aliases.get(network)
+    return names is not None and model.runner == "llama-server" and network_alias(model) not in names
 
 
 def restarts(case: Case, serves: bool | None = None) -> Verdict | None:

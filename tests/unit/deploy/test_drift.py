@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from homellm.deploy.check import check
@@ -110,8 +112,20 @@ def test_one_that_was_disconnected_from_its_network_publishes_nothing_any_more(l
     container.networks.clear()
     container.ports = {}
     shown, found = listed(lab), checked(lab)
-    assert (shown.state, shown.exit_code, failed(shown)) == (State.DEGRADED, ExitCode.DEGRADED, {"port"})
-    assert (found.exit_code, failed(found)) == (ExitCode.REFUSED, {"port"})
+    assert (shown.state, shown.exit_code, failed(shown)) == (State.DEGRADED, ExitCode.DEGRADED, {"port", "networks"})
+    assert (found.exit_code, failed(found)) == (ExitCode.REFUSED, {"port", "networks"})
+
+
+def test_one_that_was_connected_again_by_hand_has_lost_its_name_in_the_network(lab):
+    """What `docker network disconnect` and `connect` leave: an address, and no name for other containers."""
+    container = lab.state.by_name(NAME)
+    (network,) = container.networks
+    container.networks[network] = replace(container.networks[network], aliases=("86c6b2f408a7",))
+    for report in (listed(lab), checked(lab), lab.up().models[0]):
+        assert (report.state, failed(report)) == (State.DEGRADED, {"networks"})
+    (verdict,) = listed(lab).checks
+    assert verdict.text == f"{network}, in {network} without its name smol"
+    assert "--force-recreate" in verdict.hint
 
 
 def test_a_further_network_that_it_was_disconnected_from():
@@ -151,7 +165,10 @@ class TestOnOllama:
         container = served.state.by_name(SERVER)
         container.networks.clear()
         container.ports = {}
-        assert (listed(served, asked).state, failed(listed(served, asked))) == (State.DEGRADED, {"port"})
+        assert (listed(served, asked).state, failed(listed(served, asked))) == (
+            State.DEGRADED,
+            {"port", "networks"},
+        )
 
     def test_of_one_that_has_moved_its_own_count(self):
         lab = OllamaLab()
