@@ -114,7 +114,7 @@ def look_at_one(path: Path) -> Part:
 def _absent(path: Path) -> ModelFile:
     if path.is_symlink():
         target = os.readlink(path)  # noqa: PTH115 - the text of the link, not a path to follow
-        return ModelFile(str(path), "unreadable", reason=f"it is a symbolic link to {target}, which does not exist")
+        return ModelFile(str(path), "dangling", reason=f"it is a symbolic link to {target}, which does not exist")
     return ModelFile(str(path), "missing", reason="it does not exist")
 
 

@@ -34,7 +34,7 @@ def _mounts_gone(container: Container, job: Job) -> tuple[Problem, ...]:
     if not job.world.engine.local or not isinstance(mounts, list):
         return ()
     sources = [str(mount.get("Source")) for mount in mounts if mount.get("Type") == "bind"]
-    gone = [source for source in sources if job.ports.files.look(Path(source)).state == "missing"]
+    gone = [one for one in sources if job.ports.files.look(Path(one)).state in ("missing", "dangling")]
     return tuple(
         Problem(
             id="mount-missing",

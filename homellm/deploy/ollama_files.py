@@ -34,7 +34,7 @@ def ollama_weights(stack: Stack, info: EngineInfo, ports: Ports) -> dict[str, Mo
 
 def _sees(folder: Path, ports: Ports) -> bool:
     """Whether the engine's folder is there at all: a homellm in a container has the engine's socket alone."""
-    return ports.files.look(folder).state != "missing"
+    return ports.files.look(folder).state not in ("missing", "dangling")
 
 
 def _root(server: OllamaServer, info: EngineInfo) -> Path | None:

@@ -212,12 +212,12 @@ class ModelFile:
 
     `state` is ok, missing, unreadable, directory, not-gguf or truncated; `reason` says more in words. Sizes are those
     of all parts of a model that is split over several files, which `parts` names. `header` is there when it was read.
-    `link_folders` is empty for plain files; where they are symbolic links, it names every folder that must be seen to
-    follow them, as real paths: the model's own first.
+    One that is `dangling` is a symbolic link to what is not there. `link_folders` is empty for plain files; where they
+    are symbolic links, it names every folder that must be seen to follow them, as real paths: the model's own first.
     """
 
     path: str
-    state: Literal["ok", "missing", "unreadable", "directory", "not-gguf", "truncated"]
+    state: Literal["ok", "missing", "dangling", "unreadable", "directory", "not-gguf", "truncated"]
     size_bytes: int = 0
     needed_bytes: int | None = None
     weights_bytes: int | None = None

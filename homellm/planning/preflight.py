@@ -68,6 +68,11 @@ def _port(declared: Declared, unit: Unit, stack: Stack, world: World) -> Problem
 
 _FILE_FAULTS = {
     "missing": ("model-missing", "{what} {path} does not exist", "Check the path, or download the file."),
+    "dangling": (
+        "model-missing",
+        "{what} {path} leads nowhere: {reason}",
+        "Bring back what the link leads to (a disk that is not mounted?), or download the file.",
+    ),
     "unreadable": (
         "model-unreadable",
         "{what} {path} cannot be read: {reason}",
@@ -89,7 +94,7 @@ def file_problem(
     if file is None or file.state == "ok":
         return None
     fault, message, hint = _FILE_FAULTS[file.state]
-    if file.state == "missing" and file.parts:
+    if file.state in ("missing", "dangling") and file.parts:
         message = "{what} {path} is not whole: {reason}"
     text = message.format(path=file.path, reason=_reason(file, what), what=what)
     return problem_at(model, key, id=fault, message=text, hint=hint)
@@ -120,6 +125,7 @@ def _projector(model: Model, world: World) -> Problem | None:
 
 _TEMPLATE_FAULTS = {
     "missing": "does not exist",
+    "dangling": "leads nowhere: {reason}",
     "unreadable": "cannot be read: {reason}",
     "directory": "is a folder, not a chat template",
 }

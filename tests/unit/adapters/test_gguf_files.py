@@ -98,7 +98,7 @@ def test_a_symbolic_link_to_nothing_names_its_target(tmp_path: Path) -> None:
     link = tmp_path / "link.gguf"
     link.symlink_to("../blobs/gone")
     file = FILES.look(link)
-    assert file.state == "unreadable"
+    assert file.state == "dangling"
     assert "../blobs/gone, which does not exist" in file.reason
 
 

@@ -57,9 +57,10 @@ def test_with_nothing_there_it_says_what_to_type():
     assert problem.hint == "Start it: homellm up smol"
 
 
+@pytest.mark.parametrize("state", ["missing", "dangling"])
 @pytest.mark.parametrize("edited", [False, True])
-def test_a_server_whose_file_is_gone_is_not_stopped(lab, edited):
-    lab.files.states[WEIGHTS] = ModelFile(WEIGHTS, "missing")
+def test_a_server_whose_file_is_gone_is_not_stopped(lab, edited, state):
+    lab.files.states[WEIGHTS] = ModelFile(WEIGHTS, state)
     report = again(lab, model(labels={"a": "b"}) if edited else model())
     assert (report.state, report.exit_code, [p.id for p in report.problems]) == (
         State.FAILED,

@@ -23,6 +23,7 @@ def test_nothing_wrong():
     ("state", "id", "says"),
     [
         ("missing", "model-missing", "does not exist"),
+        ("dangling", "model-missing", "/models/smol.gguf leads nowhere: why"),
         ("unreadable", "model-unreadable", "cannot be read"),
         ("directory", "model-missing", "is a folder"),
         ("not-gguf", "not-gguf", "not a GGUF"),
@@ -64,6 +65,7 @@ def test_a_projector_that_is_a_model():
     ("state", "says"),
     [
         ("missing", "/t/chat.jinja does not exist"),
+        ("dangling", "/t/chat.jinja leads nowhere: permission denied"),
         ("unreadable", "/t/chat.jinja cannot be read: permission denied"),
         ("directory", "/t/chat.jinja is a folder, not a chat template"),
     ],
