@@ -11,6 +11,7 @@ from homellm.domain.stack import Model
 from homellm.domain.world import Container
 from homellm.errors import Problem
 from homellm.planning.desired import Desired
+from homellm.planning.loaded_files import made_for
 from homellm.planning.preflight import file_problem
 from homellm.runners.recognise import recognise
 
@@ -30,7 +31,27 @@ def known_to_fail(
     """
     found = tuple(p for p in of_its_own(container, desired, problems) if p.id not in _OF_THE_FILE)
     file = _file_problem(model, container, job)
-    return found if file is None or file.id in _NO_MATTER else (file, *found)
+    if file is not None and file.id not in _NO_MATTER:
+        return (file, *found)
+    return found or _others_gone(model, container, job)
+
+
+def _others_gone(model: Model, container: Container, job: Job) -> tuple[Problem, ...]:
+    """Files beside its weights (projector, template) that a container was made to load and that are not there any more.
+
+    By its own label: the stack file may name others by now.
+    """
+    made = made_for(container) if job.world.engine.local else None
+    gone = [one.path for one in made or () if job.ports.files.look(Path(one.path)).state in ("missing", "dangling")]
+    return tuple(
+        Problem(
+            id="file-missing",
+            message=f"{path}, which {container.name} loads, is not there any more",
+            hint="Bring it back, or name another one in the stack file and run homellm up.",
+            model=model.name,
+        )
+        for path in gone
+    )
 
 
 def of_its_own(container: Container, desired: Desired, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:

@@ -1,5 +1,7 @@
 """`restart`: looks before it stops what works, and tells what the file says by now."""
 
+from pathlib import Path
+
 import pytest
 
 from homellm.deploy.restart import restart
@@ -70,6 +72,23 @@ def test_a_server_whose_file_is_gone_is_not_stopped(lab, edited, state):
     assert report.notes == (f"It was not stopped, and still serves: {NAME}.",)
     assert steps(lab) == []
     assert lab.state.by_name(NAME).status == "running"
+
+
+@pytest.mark.parametrize("edited", [False, True])
+@pytest.mark.parametrize("key", ["mmproj", "chat_template_file"])
+def test_a_server_whose_projector_or_template_is_gone_is_not_stopped(lab, edited, key):
+    beside = f"/models/{key}"
+    lab.files.contents |= {WEIGHTS: b"GGUF", beside: b"more"}
+    lab.files.states[beside] = ModelFile(beside, "ok", 4, 4, 4, "clip")
+    declared = model(**{key: Path(beside)})
+    assert lab.up(declared).models[0].state in (State.VERIFIED, State.DEGRADED)
+    lab.events.clear()
+    lab.files.states[beside] = ModelFile(beside, "missing")
+    report = again(lab, model(labels={"a": "b"}) if edited else declared)
+    assert (report.state, report.exit_code) == (State.FAILED, ExitCode.REFUSED)
+    assert beside in report.problems[0].message
+    assert report.notes == (f"It was not stopped, and still serves: {NAME}.",)
+    assert steps(lab) == []
 
 
 def test_the_file_that_counts_is_the_container_s_own(lab):
