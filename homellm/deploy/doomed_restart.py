@@ -33,7 +33,28 @@ def known_to_fail(
     file = _file_problem(model, container, job)
     if file is not None and file.id not in _NO_MATTER:
         return (file, *found)
-    return found or _others_gone(model, container, job)
+    return found or _of_model(mounts_gone(container, job), model) or _others_gone(model, container, job)
+
+
+def _of_model(problems: tuple[Problem, ...], model: Model) -> tuple[Problem, ...]:
+    return tuple(replace(problem, model=model.name) for problem in problems)
+
+
+def mounts_gone(container: Container, job: Job) -> tuple[Problem, ...]:
+    """What it mounts and is not there any more: the engine mounts none that it cannot see, and starts nothing then."""
+    mounts = job.ports.engine.inspect(container.id).get("Mounts")
+    if not job.world.engine.local or not isinstance(mounts, list):
+        return ()
+    sources = [str(mount.get("Source")) for mount in mounts if mount.get("Type") == "bind"]
+    gone = [one for one in sources if job.ports.files.look(Path(one)).state in ("missing", "dangling")]
+    return tuple(
+        Problem(
+            id="mount-missing",
+            message=f"{source}, which {container.name} mounts, is not there any more",
+            hint="Bring it back, or name another one in the stack file and run homellm up.",
+        )
+        for source in gone
+    )
 
 
 def _others_gone(model: Model, container: Container, job: Job) -> tuple[Problem, ...]:

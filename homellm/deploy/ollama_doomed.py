@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from homellm.deploy.doomed_restart import of_its_own
+from homellm.deploy.doomed_restart import mounts_gone, of_its_own
 from homellm.deploy.job import Job
 from homellm.deploy.ollama_models import lookup, unusable
 from homellm.deploy.ollama_server import find, settle_server
 from homellm.domain.ollama_names import parse_name
 from homellm.domain.stack import OllamaServer
-from homellm.domain.world import Container
 from homellm.errors import HomellmError, Problem
 from homellm.runners.ollama_models import served_name
 
@@ -25,24 +22,7 @@ def server_known_to_fail(server: OllamaServer, job: Job) -> tuple[Problem, ...]:
     current = unit.current
     if current is None:
         return ()
-    return (*_mounts_gone(current, job), *_lost_models(server, job), *of_its_own(current, desired, problems))
-
-
-def _mounts_gone(container: Container, job: Job) -> tuple[Problem, ...]:
-    """Its folders that are not there any more: the engine mounts none that it cannot see, and starts nothing then."""
-    mounts = job.ports.engine.inspect(container.id).get("Mounts")
-    if not job.world.engine.local or not isinstance(mounts, list):
-        return ()
-    sources = [str(mount.get("Source")) for mount in mounts if mount.get("Type") == "bind"]
-    gone = [one for one in sources if job.ports.files.look(Path(one)).state in ("missing", "dangling")]
-    return tuple(
-        Problem(
-            id="mount-missing",
-            message=f"{source}, which {container.name} mounts, is not there any more",
-            hint="Bring it back, or name another one in the stack file and run homellm up.",
-        )
-        for source in gone
-    )
+    return (*mounts_gone(current, job), *_lost_models(server, job), *of_its_own(current, desired, problems))
 
 
 def _lost_models(server: OllamaServer, job: Job) -> tuple[Problem, ...]:

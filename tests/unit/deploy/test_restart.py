@@ -7,6 +7,7 @@ import pytest
 from homellm.deploy.restart import restart
 from homellm.deploy.scope import Scope
 from homellm.domain.events import StepStarted
+from homellm.domain.stack import Volume
 from homellm.domain.verdicts import State
 from homellm.domain.world import ModelFile
 from homellm.errors import ExitCode
@@ -87,6 +88,23 @@ def test_a_server_whose_projector_or_template_is_gone_is_not_stopped(lab, edited
     report = again(lab, model(labels={"a": "b"}) if edited else declared)
     assert (report.state, report.exit_code) == (State.FAILED, ExitCode.REFUSED)
     assert beside in report.problems[0].message
+    assert report.notes == (f"It was not stopped, and still serves: {NAME}.",)
+    assert steps(lab) == []
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_a_server_one_of_whose_mounts_is_gone_is_not_stopped(lab, edited):
+    """The engine starts nothing whose folder it cannot mount."""
+    declared = model(volumes=(Volume("/srv/data", "/data"),))
+    lab.up(declared)
+    lab.files.states["/srv/data"] = ModelFile("/srv/data", "missing")
+    report = again(lab, model(labels={"a": "b"}) if edited else declared)
+    assert (report.state, report.exit_code, [p.id for p in report.problems]) == (
+        State.FAILED,
+        ExitCode.REFUSED,
+        ["mount-missing"],
+    )
+    assert report.problems[0].model == "smol"
     assert report.notes == (f"It was not stopped, and still serves: {NAME}.",)
     assert steps(lab) == []
 
