@@ -6,10 +6,12 @@ count is the proof, the warning only the reason.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from homellm.domain.evidence import Evidence, Load, OllamaEvidence
+from homellm.domain.keep_alive import keep_alive_s
 from homellm.domain.stack import OLLAMA_PORT, Model, OllamaServer
 from homellm.domain.verdicts import Verdict
 from homellm.health.checks import device, host, limits
@@ -159,14 +161,14 @@ def _vram(case: OllamaCase) -> Verdict | None:
 
 def _keep_alive(case: OllamaCase) -> Verdict | None:
     """A model that is to stay for ever has no end in sight."""
-    loaded = case.evidence.loaded
-    if case.server.keep_alive != -1 or loaded is None:
+    asked, loaded = case.server.keep_alive, case.evidence.loaded
+    if math.isfinite(keep_alive_s(asked)) or loaded is None:
         return None
     year = loaded.expires_at[:4]
     observed = loaded.expires_at or None
     passed = int(year) >= _FAR_YEAR if year.isdecimal() else None
     hint = "A client asked with a keep_alive of its own, which beats the server's: the model will be unloaded."
-    return judged("keep-alive", -1, observed, passed, PS, hint=hint, text="for ever" if passed else "")
+    return judged("keep-alive", asked, observed, passed, PS, hint=hint, text="for ever" if passed else "")
 
 
 def _ctx_forced(case: OllamaCase) -> Verdict | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from homellm.domain.evidence import Chat, Load, OllamaEvidence
+from homellm.domain.ollama import LoadedModel
 from homellm.domain.stack import Model, OllamaServer, Source
 from homellm.domain.verdicts import Verdict
 from homellm.health.checks.ollama import judge_ollama
@@ -42,6 +45,25 @@ def test_what_the_server_rounds_up_is_as_declared(declared: int, slots: int, giv
     verdict = forced(declared, given, given, slots=slots)
     assert verdict is not None
     assert verdict.verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    ("declared", "expires_at", "verdict"),
+    [
+        (-1, "2319-03-12T18:27:48Z", "pass"),
+        (-1, "2026-12-01T10:00:00Z", "fail"),
+        ("-5m", "2026-12-01T10:00:00Z", "fail"),
+        ("-5m", "2319-03-12T18:27:48Z", "pass"),
+        ("5m", "2026-12-01T10:00:00Z", None),
+        (0, "2026-12-01T10:00:00Z", None),
+    ],
+)
+def test_what_is_kept_for_ever_has_no_end_in_sight(declared: int | str, expires_at: str, verdict: str | None) -> None:
+    """Every negative time is for ever, in seconds or as a duration."""
+    model = Model("m", Source("ollama", "m"), "i", runner="ollama", server="main")
+    loaded = LoadedModel("m:latest", "aa", 1000, 0, model.ctx, expires_at)
+    found = judge_ollama(model, replace(SERVER, keep_alive=declared), OllamaEvidence(loaded=loaded, asked_ps=True))
+    assert next((v.verdict for v in found if v.id == "keep-alive"), None) == verdict
 
 
 def test_without_a_load_as_declared_the_gate_of_the_context_tells() -> None:
