@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from homellm.ports import PullProgress
+
+_LOOK_UP_S = 0.1
 
 
 class BackgroundPull(ABC):
@@ -26,7 +28,13 @@ class BackgroundPull(ABC):
         if not self._closed.is_set():
             threading.Thread(target=self._run, name=self._thread_name, daemon=True).start()
         try:
-            while not self._closed.is_set() and (news := self._news.get()) is not None:
+            while not self._closed.is_set():
+                try:
+                    news = self._news.get(timeout=_LOOK_UP_S)
+                except Empty:
+                    continue  # the main thread must come round for a signal's handler to run
+                if news is None:
+                    return
                 if isinstance(news, BaseException):
                     raise news
                 yield news

@@ -10,6 +10,7 @@ from homellm.deploy.ollama_ps import server_container
 from homellm.deploy.scope import Scope
 from homellm.deploy.select import select
 from homellm.deploy.session import Ports
+from homellm.deploy.threads import next_of
 from homellm.domain.names import LABEL_STACK, container_name, server_container_name
 from homellm.domain.stack import Stack
 from homellm.domain.world import Container
@@ -52,7 +53,7 @@ def logs(
     with scope.closing(close):
         ended = 0
         while ended < len(streams):
-            happening = happenings.get()
+            happening = next_of(happenings)
             if isinstance(happening, tuple):
                 write(*happening)
                 continue

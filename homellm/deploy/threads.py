@@ -14,6 +14,7 @@ from homellm.deploy.session import Emit
 from homellm.domain.events import Event
 
 Result = TypeVar("Result")
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ def side_by_side(work: Mapping[str, Callable[[Emit], Result]], emit: Emit) -> di
     results: dict[str, Result] = {}
     faults: list[Exception] = []
     while len(results) + len(faults) < len(work):
-        happening = happenings.get()
+        happening = next_of(happenings)
         if not isinstance(happening, _Done):
             emit(happening)
             continue
@@ -55,6 +56,19 @@ def side_by_side(work: Mapping[str, Callable[[Emit], Result]], emit: Emit) -> di
     if faults:
         raise faults[0]
     return results
+
+
+def next_of(happenings: queue.Queue[Item]) -> Item:
+    """The next one, whenever it comes, for a main thread that Ctrl-C must reach meanwhile.
+
+    A signal's handler runs in the main thread, between two steps of Python. One that comes while that thread is about
+    to block, or that the kernel gives to another thread, wakes nobody: so it is blocked for moments alone.
+    """
+    while True:
+        try:
+            return happenings.get(timeout=_LOOK_UP_S)
+        except queue.Empty:
+            continue
 
 
 def apart(work: Callable[[], Result], scope: Scope) -> Result:

@@ -56,8 +56,7 @@ def test_a_key_that_the_server_was_not_given_is_not_sent_to_it(verb):
 
 def test_a_gate_that_fails_is_told_with_the_file_that_changed(lab):
     report = run(restart, lab, model(api_key=Secret("another"), parallel=3))
-    assert (report.state, [problem.id for problem in report.problems]) == (State.FAILED, ["gate-slots"])
-    assert report.notes[0] == CHANGED
+    assert (report.state, [(one.id, one.hint) for one in report.problems]) == (State.FAILED, [("gate-slots", CHANGED)])
 
 
 def test_an_overlap_is_measured_with_the_key_of_the_server(lab):
