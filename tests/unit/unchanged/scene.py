@@ -85,6 +85,7 @@ class Scene:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.docs: dict[str, Any] = copy.deepcopy(RECORDED)
+        self.docs["info"]["ID"] = f"engine of {folder}"  # the lock is of engine and stack, and tests run side by side
         self.props: dict[str, Any] = {
             "default_generation_settings": {"n_ctx": 4096},
             "total_slots": 2,
